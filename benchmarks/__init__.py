@@ -1,0 +1,1 @@
+"""Ratios against a reference, measured in one run. Records go to results/."""

@@ -1,4 +1,4 @@
-"""The cell map as the paper states it: rays, lambda*, and a rank-2 determinant. Oracle of the tests, reference of the benchmarks.
+"""The cell map as the paper states it: rays, lambda*, a rank-2 determinant. Oracle of tests, reference of benchmarks.
 
 Written from equations (5)-(9) and Proposition 3 of Chen, Amos, Nickel (2022). All walls are intersected at once and the
 gradients that the determinant needs come from automatic differentiation inside the forward pass. One correction: as

@@ -51,7 +51,9 @@ def trailing(name: str, tensor: Tensor, expected: tuple[int, ...], letters: str)
     """The last dimensions of `tensor` are `expected`; `letters` names them in the message."""
     n = len(expected)
     if tensor.dim() < n or tuple(tensor.shape[tensor.dim() - n :]) != expected:
-        raise ValueError(f"{name}: got shape {tuple(tensor.shape)}; expected (*batch, {letters}) = (*batch, {_join(expected)})")
+        raise ValueError(
+            f"{name}: got shape {tuple(tensor.shape)}; expected (*batch, {letters}) = (*batch, {_join(expected)})"
+        )
 
 
 def finite(name: str, tensor: Tensor) -> None:
@@ -65,7 +67,12 @@ def finite(name: str, tensor: Tensor) -> None:
 
 def indices(name: str, tensor: Tensor, shape: tuple[int, ...], below: Tensor) -> None:
     """`tensor` holds integers in [0, below), with the given shape; `below` broadcasts against it."""
-    if not isinstance(tensor, Tensor) or tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool:
+    if (
+        not isinstance(tensor, Tensor)
+        or tensor.is_floating_point()
+        or tensor.is_complex()
+        or tensor.dtype == torch.bool
+    ):
         raise TypeError(f"{name}: got {_kind(tensor)}; expected a tensor of integers")
     if tuple(tensor.shape) != shape:
         raise ValueError(f"{name}: got shape {tuple(tensor.shape)}; expected {shape}")
@@ -74,7 +81,9 @@ def indices(name: str, tensor: Tensor, shape: tuple[int, ...], below: Tensor) ->
         return
     where = tuple(((tensor < 0) | (tensor >= below)).nonzero()[0].tolist())
     limit = int(below.expand(shape)[where])
-    raise ValueError(f"{name}: value {int(tensor[where])} at {list(where)} is out of range; expected 0 <= {name} < {limit}")
+    raise ValueError(
+        f"{name}: value {int(tensor[where])} at {list(where)} is out of range; expected 0 <= {name} < {limit}"
+    )
 
 
 def _kind(value: object) -> str:

@@ -11,14 +11,14 @@ from tessella.geometry import Tessellation
 
 
 class CellBijection(Bijection):
-    """f_k(y) = x_k + y a(g h) / h  with  h = gauge(y),  log|det| = D log g + (D - 1) log(a(s) / s) + log a'(s),  s = g h.
+    """f_k(y) = x_k + y a(s) / h,  s = g h(y),  log|det| = D log g + (D - 1) log(a(s) / s) + log a'(s).
 
     y is the displacement from the anchor: the paper's f_k at the point x_k + y. Measured so, points close to the anchor
     keep all their digits. Points move along rays only, hence the closed-form determinant (docs/mathematics.md). Its
     inverse reads the same gauge t = h(z - x_k) in [0, 1) and sets y = (z - x_k) a^-1(t) / (g t).
 
     Args:
-        tessellation: whose cells; one cell index per point is the `context` of every call.
+        tessellation: whose cells; one cell index per point (or one for all) is the `context` of every call.
         squashing: name of the profile a, see `bijections.squashing`.
         learn_scale: learn log g per cell (the paper's gamma_k); otherwise g = 1.
 
@@ -28,6 +28,8 @@ class CellBijection(Bijection):
     >>> z.flatten().tolist()  # the anchor, and a point that stays left of the wall at 0
     [-1.0, -0.09999996423721313]
     """
+
+    log_scale: Tensor
 
     def __init__(self, tessellation: Tessellation, squashing: str = "softsign", learn_scale: bool = True):
         super().__init__()
@@ -77,6 +79,8 @@ class CellBijection(Bijection):
         if cell is None:
             raise TypeError("context: got None; expected the cell index of every point, e.g. forward_and_ladj(x, cell)")
         self.tessellation.check_points(name, x)
+        if cell.dim() == 0:
+            cell = cell.expand(x.shape[:-1])
         self.tessellation.check_cells("context (cell)", cell, x)
         columns = self.tessellation.scalars_to_columns(cell)
         log_scale = self.log_scale[None] if self.tessellation.shared else self.log_scale

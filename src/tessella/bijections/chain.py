@@ -1,5 +1,6 @@
 """Bijections made of bijections."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from torch import Tensor, nn
@@ -14,9 +15,11 @@ class Chain(Bijection):
     A chain of no parts is the identity on vectors.
     """
 
+    parts: Sequence[Bijection]
+
     def __init__(self, *parts: Bijection):
         super().__init__()
-        self.parts = nn.ModuleList(parts)
+        self.parts = nn.ModuleList(parts)  # type: ignore[assignment]
         self.event_dim = max((part.event_dim for part in parts), default=1)
 
     def forward_and_ladj(self, x: Tensor, context: Any = None) -> tuple[Tensor, Tensor]:

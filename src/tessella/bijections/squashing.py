@@ -1,7 +1,7 @@
 """Squashing functions a: [0, inf) -> [0, 1), the radial profile of a cell bijection. Variants are data.
 
-Each needs a(0) = 0, a'(0) = 1, a' > 0, a -> 1, and three closed forms. Write s for the scaled gauge. The tail of a decides
-how the base density arrives at the walls: 1 - a(s) ~ 1/s for the softsign, 1/s^2 for the root, e^-s for the exponential.
+Each needs a(0) = 0, a'(0) = 1, a' > 0, a -> 1, and three closed forms; s is the scaled gauge. The tail of a decides how
+the base density arrives at the walls: 1 - a(s) ~ 1/s for the softsign, 1/s^2 for the root, e^-s for the exponential.
 """
 
 from collections.abc import Callable

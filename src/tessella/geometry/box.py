@@ -20,17 +20,24 @@ class Box(nn.Module):
     (tensor([-3., -3.]), tensor([3., 3.]))
     """
 
+    centre: Tensor
+    log_radius: Tensor
+
     def __init__(self, lo: Tensor, hi: Tensor, learnable: bool = False):
         super().__init__()
         checks.floating("lo", lo)
         checks.floating("hi", hi, lo.dtype)
         if lo.shape != hi.shape or lo.dim() not in (1, 2):
-            raise ValueError(f"lo, hi: got shapes {tuple(lo.shape)} and {tuple(hi.shape)}; expected (D,) or (N, D), both the same")
+            raise ValueError(
+                f"lo, hi: got shapes {tuple(lo.shape)} and {tuple(hi.shape)}; expected (D,) or (N, D), both the same"
+            )
         checks.finite("lo", lo)
         checks.finite("hi", hi)
         if not bool((lo < hi).all()):
             where = (lo >= hi).nonzero()[0].tolist()
-            raise ValueError(f"lo, hi: lo = {lo[tuple(where)]:g} and hi = {hi[tuple(where)]:g} at {where}; expected lo < hi")
+            raise ValueError(
+                f"lo, hi: lo = {lo[tuple(where)]:g} and hi = {hi[tuple(where)]:g} at {where}; expected lo < hi"
+            )
         centre, log_radius = (lo + hi) / 2, ((hi - lo) / 2).log()
         if learnable:
             self.centre, self.log_radius = nn.Parameter(centre), nn.Parameter(log_radius)

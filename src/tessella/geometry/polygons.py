@@ -39,7 +39,9 @@ def polygons(tessellation: Tessellation, window: tuple[float, float, float, floa
 def _frame(tessellation: Tessellation, window: tuple[float, float, float, float], variable: int) -> Tensor:
     left, right, bottom, top = window
     if tessellation.box is not None:
-        lo, hi = (corner.reshape(-1, 2)[variable if corner.dim() == 2 else 0].tolist() for corner in tessellation.box.bounds())
+        lo, hi = (
+            corner.reshape(-1, 2)[variable if corner.dim() == 2 else 0].tolist() for corner in tessellation.box.bounds()
+        )
         left, bottom, right, top = max(left, lo[0]), max(bottom, lo[1]), min(right, hi[0]), min(top, hi[1])
     return torch.tensor([[left, bottom], [right, bottom], [right, top], [left, top]], dtype=torch.float64)
 

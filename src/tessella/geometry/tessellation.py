@@ -17,8 +17,9 @@ from tessella import checks, kernels
 from tessella.geometry.box import Box
 from tessella.geometry.placements import PLACEMENTS
 
-# Fraction of the box's radius that anchors keep away from its walls: a saturated tanh must not put one on a wall.
-KEPT_FROM_BOX = 1e-4
+# Fraction by which anchors keep away from the box's walls and Laguerre radii from the next anchor: a saturated tanh or
+# sigmoid must not put an anchor on a wall.
+KEPT_FROM_WALL = 1e-4
 
 
 class Tessellation(nn.Module, ABC):
@@ -31,7 +32,13 @@ class Tessellation(nn.Module, ABC):
         learnable: whether the anchors are parameters.
     """
 
-    def __init__(self, anchors: Tensor, box: Box | None = None, cells: Sequence[int] | None = None, learnable: bool = True):
+    free: Tensor  # what the anchors are computed from: themselves, or their share of the box before tanh
+    _count: Tensor
+    _offsets: Tensor | None
+
+    def __init__(
+        self, anchors: Tensor, box: Box | None = None, cells: Sequence[int] | None = None, learnable: bool = True
+    ):
         super().__init__()
         _check_anchors(anchors, box, cells)
         self.shared = anchors.dim() == 2
@@ -62,7 +69,7 @@ class Tessellation(nn.Module, ABC):
         """Anchors placed by name (see `geometry.placements`).
 
         Args:
-            cells: one number: a shared tessellation. A sequence: one tessellation per variable, with so many cells each.
+            cells: a number for a shared tessellation; a sequence for one per variable, with so many cells each.
 
         >>> Voronoi.create([2, 5, 3], dim=4).anchors.shape
         torch.Size([3, 5, 4])
@@ -89,7 +96,7 @@ class Tessellation(nn.Module, ABC):
         """Positions of the anchors, (K, D) or (N, K, D)."""
         if self.box is None:
             return self.free
-        centre, radius = self.box.centre, self.box.log_radius.exp() * (1 - KEPT_FROM_BOX)
+        centre, radius = self.box.centre, self.box.log_radius.exp() * (1 - KEPT_FROM_WALL)
         return torch.addcmul(centre.unsqueeze(-2), radius.unsqueeze(-2), self.free.tanh())
 
     @property
@@ -104,7 +111,7 @@ class Tessellation(nn.Module, ABC):
         """argmin_k |x - x_k|^2 - w_k: the cell that holds each point. (*batch, [N,] D) -> (*batch, [N])."""
         self.check_points("x", x)
         anchors = self._anchor_columns()
-        cell = kernels.nearest_anchor(*_detached(self.to_columns(x), anchors, self._weights(anchors)), counts=self.counts)
+        cell = kernels.nearest_anchor(self.to_columns(x), anchors, self._weights(anchors), self.counts)
         return self.scalars_from_columns(cell, x.shape[:-1])
 
     def gauge(self, y: Tensor, cell: Tensor) -> Tensor:
@@ -140,7 +147,7 @@ class Tessellation(nn.Module, ABC):
         """
         anchors = self._anchor_columns()
         weights = self._weights(anchors)
-        wall = kernels.active_wall(*_detached(y, cell, anchors, weights), counts=self.counts)
+        wall = kernels.active_wall(y, cell, anchors, weights, self.counts)
         here = _take(anchors, cell)
         step = _take(anchors, wall) - here  # x_i - x_k, exact zero when no wall is ahead
         margin = (step * step).sum(1)
@@ -149,13 +156,13 @@ class Tessellation(nn.Module, ABC):
         # margin = 0: no wall ahead (the numerator is 0 too), or a coincident anchor, which `check` names.
         h = 2 * (step * y).sum(1) / functional.threshold(margin, 0, 1)
         if self.box is None:
-            return here, h.clamp_min(0)
+            return here, h.relu()  # and no gradient at 0: a wall that is not there must not pull on the anchors
         return here, torch.maximum(h, self._box_gauge(self.box, y, here))
 
     def _box_gauge(self, box: Box, y: Tensor, here: Tensor) -> Tensor:
         """max_j max(y_j / (hi_j - x_kj), y_j / (lo_j - x_kj)), which is never negative."""
         lo, hi = (corner.reshape(-1, self.dim).expand(y.shape[0], -1) for corner in box.bounds())  # (G, D)
-        j = kernels.active_box_wall(*_detached(y, here, lo, hi))
+        j = kernels.active_box_wall(y, here, lo, hi)
         ahead = y.gather(1, j[:, None])[:, 0]
         corner = torch.where(ahead > 0, hi.gather(1, j), lo.gather(1, j))
         return ahead / (corner - here.gather(1, j[:, None])[:, 0])
@@ -172,7 +179,9 @@ class Tessellation(nn.Module, ABC):
             if bool((times > 1).any()):
                 twins = (inverse == (times > 1).nonzero()[0]).nonzero().flatten().tolist()
                 variable = "" if self.shared else f" of variable {g}"
-                raise ValueError(f"anchors: cells {twins}{variable} share one anchor, so they are empty; move them apart")
+                raise ValueError(
+                    f"anchors: cells {twins}{variable} share one anchor, so they are empty; move them apart"
+                )
 
     def check_points(self, name: str, x: Tensor) -> None:
         """Points of this tessellation: dtype, shape, finite."""
@@ -212,7 +221,7 @@ class Tessellation(nn.Module, ABC):
         if self.box is None:
             return anchors.detach().clone()
         centre, log_radius = (part.detach().unsqueeze(-2) for part in (self.box.centre, self.box.log_radius))
-        share = (anchors - centre) / (log_radius.exp() * (1 - KEPT_FROM_BOX))
+        share = (anchors - centre) / (log_radius.exp() * (1 - KEPT_FROM_WALL))
         if bool((share.abs() >= 1).any()):
             raise ValueError("anchors: some lie on or outside the box; expected all strictly inside it")
         return share.atanh()
@@ -234,15 +243,18 @@ class Voronoi(Tessellation):
 
 
 class Laguerre(Tessellation):
-    """L_k = { x : |x - x_k|^2 - w_k < |x - x_i|^2 - w_i for all i }, with w_k = r_k^2, r_k = d_k sigmoid(rho_k).
+    """L_k = { x : |x - x_k|^2 - w_k < |x - x_i|^2 - w_i for all i }, w_k = r_k^2, r_k = d_k sigmoid(rho_k).
 
     d_k is the distance from anchor k to the nearest other one, so r_k < d_k and every anchor lies inside its own cell:
     w_i - w_k <= w_i < d_i^2 <= |x_i - x_k|^2. Cells can grow and shrink without moving their anchors.
     """
 
-    def __init__(self, anchors: Tensor, box: Box | None = None, cells: Sequence[int] | None = None, learnable: bool = True):
+    def __init__(
+        self, anchors: Tensor, box: Box | None = None, cells: Sequence[int] | None = None, learnable: bool = True
+    ):
         super().__init__(anchors, box, cells, learnable)
         rho = torch.zeros(anchors.shape[:-1], dtype=anchors.dtype)
+        self.rho: Tensor
         if learnable:
             self.rho = nn.Parameter(rho)
         else:
@@ -250,14 +262,13 @@ class Laguerre(Tessellation):
 
     def _weights(self, anchors: Tensor) -> Tensor:
         rho = self.rho.reshape(anchors.shape[0], -1)
-        radius = self._spacing(anchors) * rho.sigmoid()
+        radius = self._spacing(anchors) * ((1 - KEPT_FROM_WALL) * rho.sigmoid())
         return radius.square() if self._offsets is None else radius.square() + self._offsets
 
     def _spacing(self, anchors: Tensor) -> Tensor:
         """d_k: distance to the nearest other anchor (0 where there is none), with gradients; (G, K)."""
-        groups, dim, cells = anchors.shape
-        if cells == 1:
-            return anchors.new_zeros(groups, 1)
+        if anchors.shape[-1] == 1:
+            return torch.zeros_like(anchors[:, 0])
         other = self._nearest_other(anchors.detach())
         gap = anchors - _take(anchors, other)
         return (gap * gap).sum(1).add(torch.finfo(gap.dtype).tiny).sqrt()
@@ -281,10 +292,6 @@ def _take(columns: Tensor, index: Tensor) -> Tensor:
     return columns.gather(2, index[:, None].expand(-1, columns.shape[1], -1))
 
 
-def _detached(*tensors: Tensor | None) -> list[Tensor | None]:
-    return [tensor if tensor is None else tensor.detach() for tensor in tensors]
-
-
 def _into(box: Box | None, anchors: Tensor) -> Tensor:
     """Placed anchors, shrunk and shifted into the middle half of a box."""
     if box is None:
@@ -298,13 +305,18 @@ def _check_anchors(anchors: Tensor, box: Box | None, cells: Sequence[int] | None
     if anchors.dim() not in (2, 3) or 0 in anchors.shape:
         raise ValueError(f"anchors: got shape {tuple(anchors.shape)}; expected (K, D) or (N, K, D), K >= 1 and D >= 1")
     checks.finite("anchors", anchors)
+    shape = tuple(anchors.shape)
     if cells is not None:
-        if anchors.dim() != 3 or len(cells) != anchors.shape[0]:
-            raise ValueError(f"cells: got {len(cells)} numbers for anchors of shape {tuple(anchors.shape)}; expected one per variable, anchors (N, K, D)")
+        if anchors.dim() != 3 or len(cells) != shape[0]:
+            raise ValueError(
+                f"cells: got {len(cells)} numbers for anchors of shape {shape}; "
+                "expected one per variable, anchors (N, K, D)"
+            )
         for j, count in enumerate(cells):
-            if not 1 <= count <= anchors.shape[1]:
-                raise ValueError(f"cells: got {count} for variable {j}; expected 1 <= cells <= K = {anchors.shape[1]}")
+            if not 1 <= count <= shape[1]:
+                raise ValueError(f"cells: got {count} for variable {j}; expected 1 <= cells <= K = {shape[1]}")
     if box is not None:
         checks.floating("box", box.centre, anchors.dtype)
-        if box.centre.shape not in {anchors.shape[-1:], anchors.shape[:-2] + anchors.shape[-1:]}:
-            raise ValueError(f"box: got corners of shape {tuple(box.centre.shape)} for anchors of shape {tuple(anchors.shape)}; expected (D,) or (N, D)")
+        corners = tuple(box.centre.shape)
+        if corners not in {shape[-1:], shape[:-2] + shape[-1:]}:
+            raise ValueError(f"box: got corners of shape {corners} for anchors {shape}; expected (D,) or (N, D)")

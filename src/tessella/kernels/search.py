@@ -1,6 +1,6 @@
 """The searches of a tessellation, in plain PyTorch, blockwise in K.
 
-Layout. Points are columns: `y` is (G, D, M), G tessellations side by side (one per variable, or G = 1), M points in each.
+Layout. Points are columns: `y` is (G, D, M), G tessellations side by side (one per variable, or G = 1), M points each.
 Sums over D then run over contiguous memory whatever D is, and look-ups are gathers along the last dimension, whose
 backward is a fast scatter-add: on a CPU this is several times faster than (M, G, D).
 
@@ -20,6 +20,7 @@ SCORES_PER_TILE = {"cpu": 2**19}  # two megabytes of float32: in the cache, and 
 SCORES_PER_TILE_ELSEWHERE = 2**24
 
 
+@torch.no_grad()
 def active_wall(
     y: Tensor, cell: Tensor, anchors: Tensor, weights: Tensor | None = None, counts: tuple[int, ...] | None = None
 ) -> Tensor:
@@ -45,13 +46,14 @@ def active_wall(
     return found[0] if len(found) == 1 else torch.cat(found)
 
 
+@torch.no_grad()
 def nearest_anchor(
     x: Tensor, anchors: Tensor, weights: Tensor | None = None, counts: tuple[int, ...] | None = None
 ) -> Tensor:
     """argmin_i |x - x_i|^2 - w_i, for points x (G, D, M); the rest as in `active_wall`.
 
-    Scored as 2 x . x_i - |x_i|^2 + w_i in double precision, so that the cancellation between these terms stays far below
-    the resolution of single-precision points.
+    Scored as 2 x . x_i - |x_i|^2 + w_i in double precision, so that the cancellation between these terms stays far
+    below the resolution of single-precision points.
     """
     found = []
     for g, cells in _runs(anchors, counts):
@@ -60,14 +62,13 @@ def nearest_anchor(
     return found[0] if len(found) == 1 else torch.cat(found)
 
 
+@torch.no_grad()
 def active_box_wall(y: Tensor, here: Tensor, lo: Tensor, hi: Tensor) -> Tensor:
-    """argmax_j max(y_j / (hi_j - x_kj), y_j / (lo_j - x_kj)): displacements y and anchors x_k (G, D, M), corners (G, D)."""
+    """argmax_j max(y_j / (hi_j - x_kj), y_j / (lo_j - x_kj)): displacements y, anchors x_k (G, D, M) -> (G, M)."""
     return torch.maximum(y / (hi[..., None] - here), y / (lo[..., None] - here)).max(1).indices
 
 
-def _wall_scores(
-    y: Tensor, cell: Tensor, anchors: Tensor, weights: Tensor | None
-) -> Callable[[slice, slice], Tensor]:
+def _wall_scores(y: Tensor, cell: Tensor, anchors: Tensor, weights: Tensor | None) -> Callable[[slice, slice], Tensor]:
     """n_i . y / 2 = (x_i . y - x_k . y) / margin_ik for a tile of points and a block of walls."""
     groups, dim, cells = anchors.shape
     points = y.shape[-1]
@@ -105,7 +106,8 @@ def squared_distances(a: Tensor, b: Tensor) -> Tensor:
     """
     if torch.compiler.is_compiling():
         return (a.mT[:, :, None] - b.mT[:, None]).square().sum(-1)
-    return torch.cdist(a.mT, b.mT, compute_mode="donot_use_mm_for_euclid_dist").square_()
+    distances = torch.cdist(a.mT, b.mT, compute_mode="donot_use_mm_for_euclid_dist")
+    return distances.mul_(distances)
 
 
 def _reach(here: Tensor, there: Tensor, w_here: Tensor | None, w_there: Tensor | None) -> Tensor:
@@ -116,7 +118,7 @@ def _reach(here: Tensor, there: Tensor, w_here: Tensor | None, w_there: Tensor |
     margin = squared_distances(here, there)
     if w_here is not None and w_there is not None:
         margin = margin - w_there[:, None] + w_here[..., None]
-    return functional.threshold_(margin, 0, torch.inf).reciprocal_()
+    return torch.threshold_(margin, 0, torch.inf).reciprocal_()
 
 
 def _search(scores: Callable[[slice, slice], Tensor], points: Tensor, cells: int) -> tuple[Tensor, Tensor]:

@@ -1,0 +1,27 @@
+"""`tessella demo`."""
+
+from pathlib import Path
+
+
+def demo(out: Path = Path("demo-report"), seed: int = 2) -> None:
+    """Draw a density pushed into a cell of a tessellation, and print the audit of the map.
+
+    Args:
+        out: folder for the picture.
+        seed: of the tessellation and the audit's points.
+    """
+    import torch
+
+    from tessella import Box, CellBijection, Voronoi
+    from tessella.bijections.audit import audit_cells
+    from tessella.report.cells import draw_map_into_cell
+
+    torch.manual_seed(seed)
+    step = torch.tensor([-2.0, 0.0, 2.0])
+    anchors = torch.cartesian_prod(step, step) + 0.8 * (torch.rand(9, 2) - 0.5) * 2
+    tessellation = Voronoi(anchors, box=Box.cube(3.0, 2))
+    bijection, cell = CellBijection(tessellation), 4
+    print("A Voronoi tessellation of the plane, 9 cells in a box; the map into its cells, 100,000 points:\n")
+    print(audit_cells(bijection.double()))
+    path = draw_map_into_cell(out / "map-into-cell.png", bijection.float(), cell, (-3.2, 3.2, -3.2, 3.2))
+    print(f"\nPicture: {path}")

@@ -1,0 +1,1 @@
+"""Pictures and pages. The only room that knows matplotlib, and it imports it late."""

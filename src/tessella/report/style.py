@@ -1,0 +1,37 @@
+"""One look for every figure."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+INK, PAPER, BLUE, ORANGE, GREEN, GREY = "#1f2933", "#ffffff", "#2b6cb0", "#dd6b20", "#2f855a", "#9aa5b1"
+DENSITY = "Blues"
+
+
+def new_figure(columns: int, rows: int = 1, panel: tuple[float, float] = (3.2, 3.2)) -> tuple["Figure", list["Axes"]]:
+    """A figure of rows x columns panels, and its axes as a flat list. No window, no global state."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(panel[0] * columns, panel[1] * rows), facecolor=PAPER, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots(rows, columns, squeeze=False)
+    return figure, list(axes.flat)
+
+
+def save(figure: "Figure", path: Path) -> Path:
+    """Write a PNG that is sharp on a good screen."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=160)
+    return path
+
+
+def bare(axes: "Axes", title: str = "") -> None:
+    """No ticks, equal scales: for pictures of the plane."""
+    axes.set(xticks=[], yticks=[], aspect="equal")
+    axes.set_title(title, fontsize=11, color=INK)
+    for spine in axes.spines.values():
+        spine.set_color(GREY)
