@@ -3,8 +3,8 @@
     python -m benchmarks.cell_layer            # all shapes, about three minutes on 2 cores
     python -m benchmarks.cell_layer --no-compile
 
-Both sides get the same points, anchors, learned box and learned scales in float32 on two CPU threads, and must agree before
-they are timed. Their calls alternate, so that a disturbance of the machine hits both. The compiled column is the same
+Both sides get the same points, anchors, learned box and learned scales in float32 on two CPU threads, and must agree
+before they are timed. Their calls alternate, so that a disturbance of the machine hits both. The compiled column is the same
 layer under `torch.compile` (the reference cannot be compiled whole: it differentiates inside its forward pass).
 """
 

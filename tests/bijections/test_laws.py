@@ -10,8 +10,9 @@ from torch import Tensor
 from torch.autograd.functional import jacobian
 
 from tessella import ActNorm, Bijection, Box, CellBijection, Chain, Invert, Laguerre, Voronoi
-from tessella.bijections import SQUASHINGS
+from tessella.bijections import SQUASHINGS, AffineCoupling, ContextAffine, Flattened
 from tessella.geometry import Tessellation
+from tessella.nets import MLP, TokenTransformer
 
 Case = tuple[Bijection, Tensor, Any]  # the map, points of its domain, its context
 BATCH = 6
@@ -53,6 +54,27 @@ CASES: dict[str, Callable[[], Case]] = {
     "inverse-of-cell": lambda: inverted(in_cells(Voronoi.create([5, 3], 2))),
     "actnorm-vector": lambda: (perturbed(ActNorm((4,))), torch.randn(BATCH, 4), None),
     "actnorm-tokens": lambda: (perturbed(ActNorm((3, 2))), torch.randn(BATCH, 3, 2), None),
+    "coupling": lambda: (perturbed(AffineCoupling(5, [0, 3], MLP(2, 6, 8))), torch.randn(BATCH, 5), None),
+    "coupling-in-context": lambda: (
+        perturbed(AffineCoupling(3, [0, 1], MLP(2, 2, 8, context=4))),
+        torch.randn(BATCH, 3),
+        torch.randn(BATCH, 4),
+    ),
+    "coupling-of-tokens": lambda: (
+        perturbed(AffineCoupling(4, [1, 3], TokenTransformer(3, 2, 4, 8), event_dim=2)),
+        torch.randn(BATCH, 3, 4),
+        None,
+    ),
+    "context-affine": lambda: (
+        perturbed(ContextAffine(torch.nn.Linear(4, 12), event_dim=2)),
+        torch.randn(BATCH, 3, 2),
+        torch.randn(BATCH, 4),
+    ),
+    "flattened": lambda: (
+        perturbed(Flattened(AffineCoupling(6, [0, 3, 5], MLP(3, 6, 8)))),
+        torch.randn(BATCH, 3, 2),
+        None,
+    ),
     "chain-empty": lambda: (Chain(), torch.randn(BATCH, 3), None),
     "chain": lambda: (
         perturbed(Chain(ActNorm((3,)), Invert(ActNorm((3,))), ActNorm((3,)))),

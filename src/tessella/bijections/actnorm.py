@@ -19,8 +19,7 @@ class ActNorm(Bijection):
         shape: shape of one point, (D,) or (N, D).
 
     >>> norm = ActNorm((1,))
-    >>> norm.initialize(torch.tensor([[1.0], [3.0]]))
-    >>> norm.forward_and_ladj(torch.tensor([[1.0], [3.0]]))[0].flatten().tolist()
+    >>> norm.initialize(torch.tensor([[1.0], [3.0]])).flatten().tolist()
     [-1.0, 1.0]
     """
 
@@ -31,8 +30,8 @@ class ActNorm(Bijection):
         self.log_scale = nn.Parameter(torch.zeros(shape))
 
     @torch.no_grad()
-    def initialize(self, x: Tensor) -> None:
-        """Set shift and scale from a batch (*batch, *shape) with at least two points."""
+    def initialize(self, x: Tensor, context: Any = None) -> Tensor:
+        """Set shift and scale from a batch (*batch, *shape) with at least two points; returns the whitened batch."""
         checks.trailing("x", x, tuple(self.shift.shape), "shape")
         checks.finite("x", x)
         points = x.reshape(-1, *self.shift.shape)
@@ -40,6 +39,7 @@ class ActNorm(Bijection):
             raise ValueError(f"x: got {len(points)} points; expected at least 2 to estimate a standard deviation")
         self.shift.copy_(-points.mean(0))
         self.log_scale.copy_(-points.std(0, correction=0).clamp_min(1e-3).log())
+        return self.forward_and_ladj(x)[0]
 
     def forward_and_ladj(self, x: Tensor, context: Any = None) -> tuple[Tensor, Tensor]:
         return (x + self.shift) * self.log_scale.exp(), self._ladj(x)

@@ -26,6 +26,11 @@ class Bijection(nn.Module, ABC):
     def inverse_and_ladj(self, y: Tensor, context: Any = None) -> tuple[Tensor, Tensor]:
         """x = f^-1(y) and log |det df^-1/dy|."""
 
+    @torch.no_grad()
+    def initialize(self, x: Tensor, context: Any = None) -> Tensor:
+        """Set data-dependent parameters from a batch, if there are any, and return the batch's image."""
+        return self.forward_and_ladj(x, context)[0]
+
     def as_transform(self, context: Any = None) -> "BijectionTransform":
         """This bijection, with its context bound, as a `torch.distributions` transform (Pyro and zuko take those).
 

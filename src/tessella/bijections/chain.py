@@ -36,6 +36,11 @@ class Chain(Bijection):
             total = total + sum_trailing(ladj, self.event_dim - part.event_dim)
         return y, total
 
+    def initialize(self, x: Tensor, context: Any = None) -> Tensor:
+        for part in self.parts:
+            x = part.initialize(x, context)
+        return x
+
 
 class Invert(Bijection):
     """f^-1 as a bijection of its own."""

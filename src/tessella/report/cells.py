@@ -25,13 +25,13 @@ def draw_tessellation(axes: "Axes", tessellation: Tessellation, window: Window, 
     axes.add_collection(PolyCollection(corners, facecolors="none", edgecolors=GREY, linewidths=0.8))
     anchors = tessellation.anchors.detach()
     anchors = anchors if tessellation.shared else anchors[variable, : tessellation.counts[variable]]
-    axes.scatter(*anchors.numpy().T, s=9, color=INK, zorder=3)
+    axes.scatter(anchors[:, 0], anchors[:, 1], s=9, color=INK, zorder=3)
     axes.set(xlim=window[:2], ylim=window[2:])
 
 
 def draw_map_into_cell(path: Path, bijection: CellBijection, cell: int, window: Window) -> Path:
     """Figure 1 of the paper: a density on the plane, and the same density pushed into one cell."""
-    figure, (left, right) = new_figure(2, panel=(3.8, 3.8))
+    figure, (left, right) = new_figure(2, panel=(3.8, 3.8), gap=0.12)
     base = _three_bumps()
     into = bijection.as_transform(torch.tensor(cell))
     anchor = bijection.tessellation.anchors[cell].detach()
@@ -49,7 +49,6 @@ def draw_map_into_cell(path: Path, bijection: CellBijection, cell: int, window: 
     _draw_circles(left, right, bijection, cell, anchor)
     left.annotate("", (1.14, 0.5), (1.01, 0.5), xycoords="axes fraction", arrowprops={"arrowstyle": "->", "color": INK})
     left.annotate("$f$", (1.075, 0.53), xycoords="axes fraction", ha="center", fontsize=13, color=INK)
-    figure.get_layout_engine().set(wspace=0.12)
     return save(figure, path)
 
 

@@ -11,12 +11,15 @@ INK, PAPER, BLUE, ORANGE, GREEN, GREY = "#1f2933", "#ffffff", "#2b6cb0", "#dd6b2
 DENSITY = "Blues"
 
 
-def new_figure(columns: int, rows: int = 1, panel: tuple[float, float] = (3.2, 3.2)) -> tuple["Figure", list["Axes"]]:
+def new_figure(
+    columns: int, rows: int = 1, panel: tuple[float, float] = (3.2, 3.2), gap: float = 0.02
+) -> tuple["Figure", list["Axes"]]:
     """A figure of rows x columns panels, and its axes as a flat list. No window, no global state."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(panel[0] * columns, panel[1] * rows), facecolor=PAPER, layout="constrained")
+    figure = Figure(figsize=(panel[0] * columns, panel[1] * rows), facecolor=PAPER)
+    figure.set_layout_engine("constrained", wspace=gap)
     FigureCanvasAgg(figure)
     axes = figure.subplots(rows, columns, squeeze=False)
     return figure, list(axes.flat)

@@ -1,0 +1,64 @@
+"""Affine coupling along the last dimension, with splits by index."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from tessella.bijections.base import Bijection, sum_trailing
+
+LARGEST_LOG_SCALE = 3.0
+
+
+class AffineCoupling(Bijection):
+    """y_keep = x_keep,  y_move = x_move exp(s) + t,  (s, t) = net(x_keep, context);  ladj = sum s.
+
+    s is bounded by a tanh, so that no step of the optimizer can make a layer explode.
+
+    Args:
+        size: size of the last dimension.
+        keep: indices along it that stay and are shown to the network; the others move.
+        net: (x_keep, context) -> (*batch, 2 * moved).
+        event_dim: 1 for flat vectors, 2 when points are (N, D) tokens and the network lets them see each other.
+    """
+
+    keep: Tensor
+    move: Tensor
+    order: Tensor
+
+    def __init__(self, size: int, keep: Sequence[int], net: nn.Module, event_dim: int = 1):
+        super().__init__()
+        self.event_dim = event_dim
+        keep, move = list(keep), [i for i in range(size) if i not in set(keep)]
+        self.register_buffer("keep", torch.tensor(keep, dtype=torch.int64), persistent=False)
+        self.register_buffer("move", torch.tensor(move, dtype=torch.int64), persistent=False)
+        self.register_buffer("order", torch.tensor([*keep, *move]).argsort(), persistent=False)
+        self.net = net
+
+    def forward_and_ladj(self, x: Tensor, context: Any = None) -> tuple[Tensor, Tensor]:
+        kept, moved, log_scale, shift = self._parts(x, context)
+        return self._join(kept, moved * log_scale.exp() + shift), sum_trailing(log_scale, self.event_dim)
+
+    def inverse_and_ladj(self, y: Tensor, context: Any = None) -> tuple[Tensor, Tensor]:
+        kept, moved, log_scale, shift = self._parts(y, context)
+        return self._join(kept, (moved - shift) * (-log_scale).exp()), -sum_trailing(log_scale, self.event_dim)
+
+    def _parts(self, x: Tensor, context: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        kept, moved = x.index_select(-1, self.keep), x.index_select(-1, self.move)
+        raw, shift = self.net(kept, context).chunk(2, -1)
+        return kept, moved, LARGEST_LOG_SCALE * torch.tanh(raw / LARGEST_LOG_SCALE), shift
+
+    def _join(self, kept: Tensor, moved: Tensor) -> Tensor:
+        return torch.cat([kept, moved], -1).index_select(-1, self.order)
+
+
+def partitions(size: int) -> list[list[int]]:
+    """The index sets that coupling layers keep in turn: first half, second half, odd, even; none keeps everything.
+
+    >>> partitions(4)
+    [[0, 1], [2, 3], [1, 3], [0, 2]]
+    """
+    half = size // 2
+    sets = [list(range(half)), list(range(half, size)), list(range(1, size, 2)), list(range(0, size, 2))]
+    return [keep for keep in sets if len(keep) < size]

@@ -1,0 +1,88 @@
+"""A semi-discrete flow from its typed description."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from tessella.densities import BASES, Density, ZukoDensity, conditional_flow, flat_flow, token_flow
+from tessella.dequantizers import CELLS, Cells, Dequantizer
+from tessella.dequantizers.dequantizer import NoContext, RowContext
+from tessella.geometry import binary_dim
+from tessella.models.semidiscrete import SemiDiscrete
+
+
+@dataclass(frozen=True)
+class SemiDiscreteConfig:
+    """Everything that is chosen about a semi-discrete flow; with the numbers of categories it determines the model."""
+
+    dequantizer: Literal["voronoi", "laguerre", "simplex", "argmax", "binary-argmax", "ordinal"] = "voronoi"
+    """Geometry of the categories' regions."""
+    dim: int = 0
+    """Dimensions per variable; 0 picks 4 for learned cells and what the geometry needs for fixed ones."""
+    density: Literal["token", "flat", "spline"] = "token"
+    """token: attention across variables; flat: the paper's MLP coupling; spline: zuko's neural spline flow."""
+    blocks: int = 8
+    """Coupling blocks (or spline transforms) of the density."""
+    width: int = 64
+    """Width of the density's networks."""
+    layers: int = 2
+    """Hidden layers (flat, spline) or attention layers (token) of each network."""
+    base: Literal["gaussian", "student"] = "gaussian"
+    """Base of the density."""
+    noise: Literal["conditional", "uniform"] = "conditional"
+    """q(x | row): learned and conditional; or uniform, for the ordinal geometry."""
+    noise_blocks: int = 2
+    """Conditional coupling blocks of q."""
+    noise_width: int = 64
+    """Width of q's networks."""
+    noise_base: Literal["gaussian", "student"] = "gaussian"
+    """Base of q."""
+    context: int = 32
+    """Size of the embeddings that q is conditioned on."""
+    box: float = 0.0
+    """Half-width of a box around the cells (the paper's setting); 0 leaves outer cells unbounded."""
+    squashing: Literal["softsign", "root", "arctan", "exponential"] = "softsign"
+    """Radial profile of the map into a cell."""
+    train_samples: int = 1
+    """Importance samples of the training objective; 1 is the ELBO."""
+
+
+def build(config: SemiDiscreteConfig, counts: Sequence[int]) -> SemiDiscrete:
+    """The model for rows of len(counts) variables with so many categories each."""
+    dim = config.dim or _default_dim(config, counts)
+    learned = config.dequantizer in ("voronoi", "laguerre")
+    options = {"box": config.box, "squashing": config.squashing} if learned else {}
+    cells = CELLS[config.dequantizer](counts, dim, **options)
+    event = (len(counts), dim)
+    return SemiDiscrete(_dequantizer(config, cells, event), _density(config, event), config.train_samples)
+
+
+def _default_dim(config: SemiDiscreteConfig, counts: Sequence[int]) -> int:
+    most = max(counts)
+    needed = {"simplex": most - 1, "argmax": most, "binary-argmax": binary_dim(most), "ordinal": 1}
+    least = 2 if config.density == "token" else 1
+    return max(least, needed.get(config.dequantizer, 4))
+
+
+def _dequantizer(config: SemiDiscreteConfig, cells: Cells, event: tuple[int, int]) -> Dequantizer:
+    if config.noise == "uniform":
+        if config.dequantizer != "ordinal":
+            raise ValueError(f"noise: got 'uniform' with {config.dequantizer!r} cells; expected 'ordinal' cells for it")
+        return Dequantizer(cells, BASES["logistic"](event), NoContext())
+    tokens = config.density == "token"
+    context = RowContext(cells.counts, config.context, config.noise_width, 1, tokens)
+    base = BASES[config.noise_base](event)
+    noise = conditional_flow(base, config.noise_blocks, config.noise_width, config.layers, config.context, tokens)
+    return Dequantizer(cells, noise, context)
+
+
+def _density(config: SemiDiscreteConfig, event: tuple[int, int]) -> Density:
+    base = BASES[config.base](event)
+    if config.density == "token":
+        return token_flow(base, config.blocks, config.width, config.layers)
+    if config.density == "flat":
+        return flat_flow(base, config.blocks, config.width, config.layers)
+    import zuko
+
+    hidden = [config.width] * config.layers
+    return ZukoDensity(zuko.flows.NSF(event[0] * event[1], transforms=config.blocks, hidden_features=hidden), event)

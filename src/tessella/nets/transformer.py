@@ -1,0 +1,55 @@
+"""Transformer over variables: each variable is a token."""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from tessella.nets.mlp import zero
+
+
+class TokenTransformer(nn.Module):
+    """Tokens (B, N, inputs) -> (B, N, outputs): attention across the N variables, zero at the start.
+
+    Every variable has an embedding of its own, since a column's place in a table means something.
+
+    Args:
+        tokens: number of variables N.
+        inputs, outputs: sizes per token.
+        width: size of the residual stream; heads of 32 dimensions where it divides.
+        layers: number of attention + MLP blocks.
+        context: size of a context token that is appended to each input token; 0 for none.
+    """
+
+    def __init__(self, tokens: int, inputs: int, outputs: int, width: int, layers: int = 2, context: int = 0):
+        super().__init__()
+        self.embed = nn.Linear(inputs + context, width)
+        self.place = nn.Parameter(0.02 * torch.randn(tokens, width))
+        self.blocks = nn.ModuleList(_Block(width) for _ in range(layers))
+        self.norm = nn.LayerNorm(width)
+        self.head = zero(nn.Linear(width, outputs))
+
+    def forward(self, x: Tensor, context: Tensor | None = None) -> Tensor:
+        """(B, N, inputs), (B, N, context) -> (B, N, outputs)."""
+        h = self.embed(x if context is None else torch.cat([x, context], -1)) + self.place
+        for block in self.blocks:
+            h = block(h)
+        return self.head(self.norm(h))
+
+
+class _Block(nn.Module):
+    """h + attention(norm h), then h + mlp(norm h)."""
+
+    def __init__(self, width: int):
+        super().__init__()
+        self.heads = max(1, width // 32)
+        self.before_attention, self.before_mlp = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.query_key_value = nn.Linear(width, 3 * width)
+        self.mix = nn.Linear(width, width)
+        self.mlp = nn.Sequential(nn.Linear(width, 2 * width), nn.SiLU(), nn.Linear(2 * width, width))
+
+    def forward(self, h: Tensor) -> Tensor:
+        batch, tokens, width = h.shape
+        q, k, v = self.query_key_value(self.before_attention(h)).view(batch, tokens, 3, self.heads, -1).unbind(2)
+        attended = functional.scaled_dot_product_attention(q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2))
+        h = h + self.mix(attended.transpose(1, 2).reshape(batch, tokens, width))
+        return h + self.mlp(self.before_mlp(h))

@@ -1,0 +1,144 @@
+"""`fit`: from a model and rows to a run folder."""
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from tessella.training.config import TrainingConfig
+from tessella.training.contract import FitResult, StopReason, Trainable
+from tessella.training.folder import RunFolder, load_best
+from tessella.training.processes import Processes
+from tessella.training.randomness import undisturbed_noise
+from tessella.training.run import Run, finished
+
+
+def fit(
+    model: Trainable,
+    train: Tensor,
+    validation: Tensor,
+    config: TrainingConfig,
+    folder: Path | str,
+    about: Mapping[str, Any] | None = None,
+    resume: bool = True,
+) -> FitResult:
+    """Minimise the mean of `model.loss` over the training rows; leave the best averages in `model` and `folder`.
+
+    Calling it again on the same folder continues the run: killed at any moment, it ends, on the CPU, with the weights
+    and metrics of a run that was never interrupted, bit by bit. A finished run returns its result at once. Ctrl-C ends
+    the current step, writes the resume state and returns with `stopped="interrupted"`.
+
+    The resume state is written every `checkpoint_every` steps, at each improvement, and when the run stops; never
+    without looking first whether every loss and gradient so far was finite (`NonFiniteError` otherwise), which happens
+    each step on the CPU and each `log_every` steps on a GPU. A run that its time budget stops validates once more, and
+    can be continued with a larger budget; the learning rate follows the steps, not the budget.
+
+    With `devices` > 1 the calling script is started once more for each further device; `fit` returns in all of them.
+
+    Args:
+        model: see `Trainable`. Training starts from its weights: seed its construction if a restart shall repeat it. It
+            comes back on the training device, in evaluation mode.
+        train: rows, (rows, ...); moved to the device as a whole.
+        validation: rows of the same kind.
+        config: how to train.
+        folder: the run folder, see `training.folder`.
+        about: what else `config.json` shall say about the run (model, data), in JSON's types; part of its identity.
+        resume: continue the run in `folder` if there is one; False replaces it.
+
+    Returns:
+        The best validation value, in nats per row, and how the run went.
+
+    >>> import tempfile
+    >>> class Mean(nn.Module):  # nll(x) = (x - m)^2 / 2
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.m = nn.Parameter(torch.zeros(()))
+    ...     def nll(self, batch): return (batch - self.m).square() / 2
+    ...     def loss(self, batch): return self.nll(batch).mean()
+    ...     def initialize(self, batch): pass
+    >>> config = TrainingConfig(steps=100, warmup_steps=0, learning_rate=0.1, accelerator="cpu", progress=False)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     result = fit(Mean(), torch.tensor([1.0, 3.0]), torch.tensor([2.0]), config, folder)
+    >>> result.stopped, round(result.best_validation, 2)
+    ('steps', 0.0)
+    """
+    module = _checked(model, train, validation)
+    config = dataclasses.replace(config, accelerator=_accelerator(config))
+    processes = Processes(config)
+    run_folder = RunFolder(folder, writes=processes.rank == 0)
+    description = _describe(train, validation, config, about)
+    if resume:
+        run_folder.check_same(description)
+    standing = run_folder.standing() if resume else None
+    if standing is not None:
+        run_folder.restore_model(standing)
+    stopped = None if standing is None else finished(standing, config)
+    if stopped is None:
+        with undisturbed_noise(processes.device):
+            run = Run(model, train, validation, config, processes)
+            run.start(run_folder, description, standing)
+            stopped = run.train()
+    return _conclude(module, run_folder, processes, stopped)
+
+
+def _conclude(model: nn.Module, folder: RunFolder, processes: Processes, stopped: StopReason) -> FitResult:
+    """What is on disk, which all processes agree about: the weights into the model, the numbers into the result."""
+    processes.wait()
+    standing = folder.standing()
+    assert standing is not None
+    load_best(model.to(processes.device).eval(), folder.path)
+    return FitResult(standing.best_step, standing.best_validation, standing.step, standing.seconds, stopped)
+
+
+def _checked(model: Trainable, train: Tensor, validation: Tensor) -> nn.Module:
+    """The model as a module; the rows are there and of one kind."""
+    if not isinstance(model, nn.Module) or not isinstance(model, Trainable):
+        raise TypeError(f"model: got {type(model).__name__}; expected an nn.Module with loss, nll and initialize")
+    for name, rows in {"train": train, "validation": validation}.items():
+        if rows.dim() == 0 or len(rows) == 0:
+            raise ValueError(f"{name}: got shape {tuple(rows.shape)}; expected at least one row")
+    if train.shape[1:] != validation.shape[1:] or train.dtype != validation.dtype:
+        raise ValueError(
+            f"validation: got rows of shape {tuple(validation.shape[1:])} and {validation.dtype}; "
+            f"expected those of train, {tuple(train.shape[1:])} and {train.dtype}"
+        )
+    return model
+
+
+def _accelerator(config: TrainingConfig) -> Literal["cpu", "cuda"]:
+    available = torch.cuda.is_available()
+    if config.accelerator == "cuda" and not available:
+        raise ValueError("accelerator: got 'cuda', but torch sees no GPU here; expected 'cpu' or 'auto'")
+    return "cuda" if available and config.accelerator != "cpu" else "cpu"
+
+
+def _describe(
+    train: Tensor, validation: Tensor, config: TrainingConfig, about: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """What `config.json` says, as it reads when it comes back from there."""
+    description = {
+        "tessella": _version(),
+        "torch": str(torch.__version__),
+        "seed": config.seed,
+        "training": dataclasses.asdict(config),
+        "data": {"train": list(train.shape), "validation": list(validation.shape)},
+        "run": dict(about or {}),
+    }
+    try:
+        return json.loads(json.dumps(description))
+    except TypeError as error:
+        raise TypeError(
+            f"about: {error}; expected strings, numbers, booleans, None, and lists and mappings of them"
+        ) from None
+
+
+def _version() -> str:
+    try:
+        return metadata.version("tessella")
+    except metadata.PackageNotFoundError:
+        return "not installed"

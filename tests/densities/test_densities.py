@@ -1,0 +1,77 @@
+"""Laws of every density: mass one, samples that agree with log-probabilities."""
+
+import pytest
+import torch
+import zuko
+
+from tessella.densities import Flow, Gaussian, Logistic, StudentT, ZukoDensity, conditional_flow, flat_flow, token_flow
+
+
+def perturbed(density):
+    with torch.no_grad():
+        for parameter in density.parameters():
+            parameter.add_(0.2 * torch.randn_like(parameter))
+    return density
+
+
+# name: (density over a 2-D event, context)
+DENSITIES = {
+    "gaussian": lambda: (Gaussian((1, 2)), None),
+    "student": lambda: (StudentT((1, 2), degrees=7), None),
+    "logistic": lambda: (Logistic((1, 2)), None),
+    "flat": lambda: (perturbed(flat_flow(Gaussian((2, 1)), 4, 16)), None),
+    "token": lambda: (perturbed(token_flow(Gaussian((1, 2)), 3, 16)), None),
+    "conditional-token": lambda: (
+        perturbed(conditional_flow(Gaussian((1, 2)), 2, 16, 1, context=3, tokens=True)),
+        torch.ones(1, 3),
+    ),
+    "conditional-flat": lambda: (
+        perturbed(conditional_flow(StudentT((1, 2), 9), 2, 16, 1, context=3, tokens=False)),
+        torch.ones(3),
+    ),
+    "zuko-spline": lambda: (ZukoDensity(zuko.flows.NSF(2, transforms=2, hidden_features=[16]), (1, 2)), None),
+}
+
+
+@pytest.fixture(params=DENSITIES, ids=str)
+def case(request):
+    return DENSITIES[request.param]()
+
+
+def for_points(context, points: int):
+    return None if context is None else context.expand(points, *context.shape)
+
+
+@torch.no_grad()
+def test_mass_is_one_and_samples_follow_the_density(case):
+    """Quadrature on a wide grid; then the share of samples in each quadrant against the mass there."""
+    density, context = case
+    axis = (torch.arange(1200) + 0.5) / 1200 * 60 - 30
+    x = torch.cartesian_prod(axis, axis)
+    mass = density.log_prob(x.view(-1, *density.event_shape), for_points(context, len(x))).exp() * (60 / 1200) ** 2
+    assert mass.sum().item() == pytest.approx(1.0, abs=3e-3)
+    draws = density.sample((20_000,), for_points(context, 20_000)).reshape(-1, 2)
+    for region in (lambda p: p[:, 0] > 0.3, lambda p: p[:, 1] < -0.2, lambda p: p.square().sum(-1) < 1):
+        assert region(draws).double().mean().item() == pytest.approx(mass[region(x)].sum().item(), abs=0.02)
+
+
+def test_sample_and_log_prob_agree(case):
+    density, context = case
+    x, log_prob = density.sample_and_log_prob((50,), for_points(context, 50))
+    assert x.shape == (50, *density.event_shape)
+    torch.testing.assert_close(log_prob, density.log_prob(x, for_points(context, 50)))
+
+
+def test_initialize_whitens_what_the_flow_sees():
+    flow = token_flow(Gaussian((3, 2)), 2, 8)
+    x = torch.randn(400, 3, 2) * 5 + 20
+    assert isinstance(flow, Flow)
+    flow.initialize(x)
+    u, _ = flow.bijection.forward_and_ladj(x)
+    torch.testing.assert_close(u.mean(0), torch.zeros(3, 2), atol=1e-6, rtol=0.0)
+    torch.testing.assert_close(u.std(0, correction=0), torch.ones(3, 2), atol=1e-6, rtol=0.0)
+
+
+def test_token_coupling_needs_two_dimensions():
+    with pytest.raises(ValueError, match="dim: got 1; expected at least 2 for token coupling"):
+        token_flow(Gaussian((3, 1)), 2, 8)

@@ -1,0 +1,144 @@
+"""Laws of every dequantizer."""
+
+from itertools import product
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tessella.dequantizers import CELLS
+from tessella.models import SemiDiscreteConfig, build
+from tessella.models.build import _default_dim
+
+COUNTS = (3, 1, 5, 2)
+
+
+def perturbed(module, size: float = 0.3):
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.add_(size * torch.randn_like(parameter))
+    return module
+
+
+def dequantizer_of(name: str, counts=COUNTS, **options):
+    return perturbed(
+        build(SemiDiscreteConfig(dequantizer=name, noise_width=8, context=4, **options), counts)
+    ).dequantizer
+
+
+NAMES = [*CELLS, "ordinal-uniform", "voronoi-boxed", "voronoi-flat"]
+OPTIONS = {
+    "ordinal-uniform": ("ordinal", {"noise": "uniform"}),
+    "voronoi-boxed": ("voronoi", {"box": 3.0}),
+    "voronoi-flat": ("voronoi", {"density": "flat", "noise_base": "student"}),
+}
+
+
+@pytest.fixture(params=NAMES)
+def dequantizer(request):
+    name, options = OPTIONS.get(request.param, (request.param, {}))
+    return dequantizer_of(name, **options)
+
+
+def rows(n: int, counts=COUNTS) -> torch.Tensor:
+    return torch.stack([torch.randint(count, (n,)) for count in counts], -1)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_quantize_undoes_dequantize_always(dequantizer, dtype):
+    dequantizer = dequantizer.to(dtype)
+    codes = rows(20_000)
+    x, log_q = dequantizer.dequantize(codes)
+    assert torch.equal(dequantizer.quantize(x), codes)
+    assert log_q.isfinite().all()
+
+
+@pytest.mark.parametrize("name", CELLS)
+@pytest.mark.parametrize("scale", [30.0, 1e3, 1e5])
+def test_even_when_the_noise_is_far_out(name, scale):
+    """Noise so large that single precision puts points on the walls: they are pulled back into their region."""
+    dequantizer = dequantizer_of(name).float()
+    codes = rows(5_000)
+    u = scale * torch.randn(5_000, len(COUNTS), dequantizer.cells.dim, dtype=torch.float32)
+    x = dequantizer._settle(dequantizer.cells.place(u, codes)[0], codes)
+    assert torch.equal(dequantizer.quantize(x), codes)
+
+
+def test_log_q_of_the_points_is_the_one_returned(dequantizer):
+    codes = rows(300)
+    x, log_q = dequantizer.dequantize(codes)
+    torch.testing.assert_close(dequantizer.log_prob(x, codes), log_q, rtol=1e-6, atol=1e-6)
+
+
+def test_ladj_is_the_log_determinant(dequantizer):
+    cells = dequantizer.cells
+    codes = rows(6)
+    u = torch.randn(6, len(COUNTS), cells.dim)
+    x, ladj = cells.place(u, codes)
+    size = u[0].numel()
+    for b in range(6):
+        j = torch.autograd.functional.jacobian(lambda p, b=b: cells.place(p[None], codes[b : b + 1])[0][0], u[b])
+        torch.testing.assert_close(torch.linalg.slogdet(j.reshape(size, size))[1], ladj[b].sum())
+    back, back_ladj = cells.displace(x, codes)
+    torch.testing.assert_close(back, u, rtol=1e-6, atol=1e-7)
+    torch.testing.assert_close(back_ladj, -ladj, rtol=1e-6, atol=1e-7)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("name", ["voronoi", "laguerre", "simplex", "binary-argmax", "argmax", "ordinal"])
+def test_q_integrates_to_one_on_its_own_region(name):
+    """Quadrature over the plane: q(. | c) has mass 1, all of it where quantize says c."""
+    counts = {"simplex": (3,), "argmax": (2,), "ordinal": (3,)}.get(name, (4,))
+    dequantizer = dequantizer_of(name, counts, dim=2)
+    axis = (torch.arange(1600) + 0.5) / 1600 * 60 - 30
+    x = torch.cartesian_prod(axis, axis)[:, None]  # (P, 1, 2)
+    codes = dequantizer.quantize(x)
+    mass = dequantizer.log_prob(x, codes).exp() * (60 / 1600) ** 2
+    if name == "ordinal":  # space beyond the first and the last slab belongs to nothing
+        mass = mass[(x[:, 0, 0].abs() < 1.5)]
+        codes = codes[(x[:, 0, 0].abs() < 1.5)]
+    for code in range(counts[0]):
+        assert mass[codes[:, 0] == code].sum().item() == pytest.approx(1.0, abs=0.02)
+
+
+def test_gradients_are_finite_at_the_centre_and_at_the_wall(dequantizer):
+    codes = rows(200)
+    for scale in (0.0, 1e-12, 1.0, 1e6):
+        u = (scale * torch.randn(200, len(COUNTS), dequantizer.cells.dim)).requires_grad_()
+        x, ladj = dequantizer.cells.place(u, codes)
+        (x.tanh().sum() + ladj.sum()).backward()
+        assert u.grad.isfinite().all()
+        assert all(p.grad is None or p.grad.isfinite().all() for p in dequantizer.parameters())
+
+
+@given(counts=st.lists(st.integers(1, 9), min_size=1, max_size=5), name=st.sampled_from(sorted(CELLS)))
+def test_any_ragged_table(counts, name):
+    dequantizer = dequantizer_of(name, tuple(counts))
+    codes = rows(20, counts)
+    x, _ = dequantizer.dequantize(codes)
+    assert torch.equal(dequantizer.quantize(x), codes)
+    assert (dequantizer.quantize(3 * torch.randn_like(x)) < torch.tensor(counts)).all()
+
+
+def test_every_code_of_a_small_table_has_a_region():
+    for name in CELLS:
+        dequantizer = dequantizer_of(name)
+        codes = torch.tensor(list(product(*map(range, COUNTS))))
+        assert torch.equal(dequantizer.quantize(dequantizer.cells.centre(codes).to(torch.float64)), codes)
+
+
+def test_dimensions_of_the_fixed_geometries():
+    sizes = {name: _default_dim(SemiDiscreteConfig(dequantizer=name, density="flat"), [9, 3]) for name in CELLS}
+    assert sizes == {"voronoi": 4, "laguerre": 4, "simplex": 8, "argmax": 9, "binary-argmax": 4, "ordinal": 1}
+
+
+def test_bad_input_is_named():
+    with pytest.raises(ValueError, match="dim: got 2; expected at least 8, which simplex cells of 9 need"):
+        CELLS["simplex"]([9, 3], 2)
+    with pytest.raises(ValueError, match="noise: got 'uniform' with 'voronoi' cells"):
+        build(SemiDiscreteConfig(noise="uniform"), [2])
+    with pytest.raises(ValueError, match=r"codes: value 5 at \[0, 2\] is out of range; expected 0 <= codes < 5"):
+        dequantizer_of("voronoi").dequantize(torch.tensor([[0, 0, 5, 0]]))
+    with pytest.raises(ValueError, match=r"codes: got shape \(1, 2\)"):
+        dequantizer_of("voronoi").dequantize(torch.tensor([[0, 0]]))

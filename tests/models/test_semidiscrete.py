@@ -1,0 +1,97 @@
+"""The bounds of `SemiDiscrete`: valid, tighter with samples, equal to the exact value where it can be had."""
+
+import pytest
+import torch
+
+from tessella.models import SemiDiscreteConfig, build
+from tessella.models import semidiscrete as module
+
+COUNTS = (3, 2)
+
+
+def small(dequantizer: str = "voronoi", density: str = "token", **options):
+    config = SemiDiscreteConfig(
+        dequantizer=dequantizer,
+        density=density,
+        blocks=2,
+        width=8,
+        layers=1,
+        noise_width=8,
+        context=4,
+        dim=2,
+        **options,
+    )
+    return build(config, COUNTS)
+
+
+ALL_ROWS = torch.cartesian_prod(torch.arange(3), torch.arange(2))
+
+
+@pytest.mark.parametrize("density", ["token", "flat", "spline"])
+@pytest.mark.parametrize("dequantizer", ["voronoi", "laguerre", "simplex"])
+@torch.no_grad()
+def test_bounds_increase_towards_the_frequency_of_the_models_own_samples(dequantizer, density):
+    """P(c) by counting samples; E elbo <= E IW-8 <= E IW-500 ~ log P."""
+    model = small(dequantizer, density)
+    draws = model.sample(40_000)
+    counts = torch.stack([(draws == row).all(-1).double().mean() for row in ALL_ROWS])
+    elbo = torch.stack([model.elbo(ALL_ROWS) for _ in range(300)]).mean(0)
+    few = torch.stack([model.log_prob(ALL_ROWS, 8) for _ in range(60)]).mean(0)
+    many = model.log_prob(ALL_ROWS, 3000)
+    assert (elbo <= few + 0.05).all()
+    assert (few <= many + 0.05).all()
+    torch.testing.assert_close(many.exp(), counts, atol=0.03, rtol=0.0)
+
+
+def test_chunks_change_nothing_but_the_order_of_work(monkeypatch):
+    model = small()
+    monkeypatch.setattr(module, "POINTS_AT_ONCE", 7)
+    weights = model.chunked_log_weights(ALL_ROWS, 20)
+    assert sum(part.shape[1] for part in weights) == len(ALL_ROWS)
+    assert all(part.shape[0] == 20 for part in weights)
+    assert model.log_prob(ALL_ROWS, 20).shape == (6,)
+    assert model.sample(23).shape == (23, 2)
+
+
+def test_a_gradient_reaches_every_parameter():
+    model = small("laguerre", box=3.0, train_samples=4, noise_blocks=2)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.1 * torch.randn_like(parameter))
+    model.loss(ALL_ROWS.repeat(40, 1)).backward()
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None, name
+        assert parameter.grad.isfinite().all(), name
+        assert parameter.grad.abs().sum() > 0, name
+
+
+@pytest.mark.parametrize("dequantizer", ["voronoi", "laguerre", "simplex", "argmax", "binary-argmax", "ordinal"])
+@pytest.mark.parametrize("density", ["token", "flat"])
+def test_the_training_step_is_one_graph(dequantizer, density):
+    torch.compiler.reset()
+    config = SemiDiscreteConfig(
+        dequantizer=dequantizer, density=density, blocks=2, width=8, layers=1, noise_width=8, context=4, train_samples=2
+    )
+    model = build(config, COUNTS)
+    compiled = torch.compile(model.loss, fullgraph=True, backend="aot_eager")
+    torch.manual_seed(1)
+    eager = model.loss(ALL_ROWS)
+    torch.manual_seed(1)
+    torch.testing.assert_close(compiled(ALL_ROWS), eager)
+
+
+def test_learns_a_small_table():
+    """Two variables that always agree: the bound comes close to ln 2, which no independent model can."""
+    torch.manual_seed(0)
+    torch.set_default_dtype(torch.float32)
+    rows = torch.randint(2, (512, 1)).expand(-1, 2).contiguous()
+    config = SemiDiscreteConfig(blocks=4, width=16, layers=1, noise_width=16, context=8, dim=2)
+    model = build(config, (2, 2))
+    model.initialize(rows)
+    optimizer = torch.optim.Adam(model.parameters(), 5e-3)
+    for _ in range(250):
+        optimizer.zero_grad()
+        model.loss(rows).backward()
+        optimizer.step()
+    nll = -model.log_prob(torch.tensor([[0, 0], [1, 1]]), 200).mean().item()
+    assert 0.69 - 0.02 < nll < 0.85

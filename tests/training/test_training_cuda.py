@@ -1,0 +1,67 @@
+"""The step as a CUDA graph is the step."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from tests.training.small_models import NOISY, Noisy, noisy_rows
+from torch import Tensor
+
+from tessella.training import NonFiniteError, RunFolder, fit
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+
+ON_GPU = replace(NOISY, steps=60, accelerator="cuda", log_every=1)
+
+
+def train(folder: Path, **changes) -> list[dict]:
+    torch.manual_seed(5)
+    fit(Noisy(), noisy_rows(50), noisy_rows(30), replace(ON_GPU, **changes), folder)
+    return [{k: v for k, v in line.items() if k != "seconds"} for line in RunFolder(folder).read_metrics()]
+
+
+def test_captured_losses_equal_eager_losses(tmp_path: Path):
+    eager, captured = train(tmp_path / "eager", compile="off"), train(tmp_path / "captured", compile="auto")
+    assert len(eager) == 61
+    for one, other in zip(eager, captured, strict=True):
+        assert one.keys() == other.keys()
+        assert all(other[name] == pytest.approx(one[name], rel=1e-5) for name in one)
+
+
+def test_captured_run_resumes_where_it_stood(tmp_path: Path):
+    whole = train(tmp_path / "whole")
+
+    class Stops(Noisy):
+        def nll(self, batch: Tensor) -> Tensor:
+            if not self.training and RunFolder(tmp_path / "parts").standing() is not None:
+                raise KeyboardInterrupt
+            return super().nll(batch)
+
+    torch.manual_seed(5)
+    with pytest.raises(KeyboardInterrupt):
+        fit(Stops(), noisy_rows(50), noisy_rows(30), ON_GPU, tmp_path / "parts")
+    assert RunFolder(tmp_path / "parts").standing().step == 7
+    parts = train(tmp_path / "parts")
+    for one, other in zip(whole, parts, strict=True):
+        assert all(other[name] == pytest.approx(one[name], rel=1e-5) for name in one)
+
+
+@pytest.mark.parametrize("compile", ["auto", "off"])
+def test_trouble_between_two_looks_is_dated_and_stays_off_the_disk(tmp_path: Path, compile: str):
+    class Breaks(Noisy):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("age", torch.zeros((), dtype=torch.int64))
+
+        def loss(self, batch: Tensor) -> Tensor:
+            self.age += 1
+            return super().loss(batch) * torch.where(self.age == 13, float("nan"), 1.0)
+
+    config = replace(ON_GPU, log_every=10, checkpoint_every=10, validate_every=100, compile=compile)
+    with pytest.raises(NonFiniteError) as caught:
+        fit(Breaks(), noisy_rows(50), noisy_rows(30), config, tmp_path)
+    assert (caught.value.step, caught.value.parts) == (13, ("loss",))
+    assert RunFolder(tmp_path).standing().step == 10
+    assert all(tensor.isfinite().all() for tensor in load_file(caught.value.checkpoint).values())

@@ -1,0 +1,245 @@
+"""What `fit` promises, on a model whose optimum is known."""
+
+import os
+import signal
+from dataclasses import replace
+from itertools import pairwise
+from math import log
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from tests.training.small_models import NOISY, Gaussian, Noisy, fit_noisy, gaussian_rows, noisy_rows
+from torch import Tensor
+
+from tessella.training import NonFiniteError, RunFolder, TrainingConfig, evaluate, fit, load_best
+
+QUICK = TrainingConfig(
+    steps=40,
+    batch_size=32,
+    learning_rate=0.1,
+    warmup_steps=0,
+    validate_every=10,
+    checkpoint_every=10,
+    log_every=10,
+    accelerator="cpu",
+    progress=False,
+)
+
+
+def test_reaches_the_maximum_likelihood(tmp_path: Path):
+    rows, model = gaussian_rows(), Gaussian()
+    result = fit(model, rows, rows, replace(QUICK, steps=400, batch_size=64, ema_decay=0.9), tmp_path)
+    torch.testing.assert_close(model.mean.detach(), rows.mean(0), atol=1e-3, rtol=0)
+    optimum = float(rows.std(0, correction=0).log().sum()) + 2 * 0.5
+    assert result.best_validation == pytest.approx(optimum, abs=1e-5)
+    assert result.stopped == "steps"
+    assert int(model.initialized) == 1
+
+
+def test_saved_model_reproduces_the_reported_value_exactly(tmp_path: Path):
+    model, fresh = Noisy(), Noisy()
+    result = fit(model, noisy_rows(50), noisy_rows(30), NOISY, tmp_path)
+    load_best(fresh, tmp_path)
+    state = torch.get_rng_state()
+    assert evaluate(fresh, noisy_rows(30), NOISY) == result.best_validation
+    assert evaluate(model, noisy_rows(30), NOISY) == result.best_validation
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_metrics_are_what_was_measured(tmp_path: Path):
+    result = fit(Gaussian(), gaussian_rows(), gaussian_rows(), QUICK, tmp_path)
+    lines = RunFolder(tmp_path).read_metrics()
+    assert [line["step"] for line in lines] == [0, 10, 20, 30, 40]
+    assert min(line["validation"] for line in lines) == result.best_validation
+    losses = [line["loss"] for line in lines[1:]]
+    assert losses == sorted(losses, reverse=True)
+    assert all(earlier["seconds"] <= later["seconds"] for earlier, later in pairwise(lines))
+
+
+def test_the_callers_generator_is_left_alone(tmp_path: Path):
+    torch.manual_seed(3)
+    expected = torch.rand(3)
+    torch.manual_seed(3)
+    fit(Gaussian(), gaussian_rows(), gaussian_rows(), QUICK, tmp_path)
+    assert torch.equal(torch.rand(3), expected)
+
+
+def test_stops_when_validation_stops_improving(tmp_path: Path):
+    class Worsens(Gaussian):
+        def nll(self, batch: Tensor) -> Tensor:
+            return super().nll(batch) if self.training else -super().nll(batch)
+
+    result = fit(Worsens(), gaussian_rows(), gaussian_rows(), replace(QUICK, patience=2), tmp_path)
+    assert (result.stopped, result.steps, result.best_step) == ("patience", 20, 0)
+    again = fit(Worsens(), gaussian_rows(), gaussian_rows(), replace(QUICK, patience=2), tmp_path)
+    assert again == result
+
+
+def test_stops_at_the_time_budget_and_continues_with_a_larger_one(tmp_path: Path):
+    config = replace(NOISY, steps=10**6, time_budget=0.3)
+    result = fit_noisy(tmp_path, config)
+    assert result.stopped == "time_budget"
+    assert 0.3 <= result.seconds < 5
+    assert 0 < result.steps < 10**6
+    assert RunFolder(tmp_path).read_metrics()[-1].keys() >= {"validation"}
+    same = fit_noisy(tmp_path, config)
+    assert (same.steps, same.best_validation) == (result.steps, result.best_validation)
+    more = fit_noisy(tmp_path, replace(config, time_budget=result.seconds + 0.2))
+    assert more.steps > result.steps
+
+
+def test_validation_rows_limits_what_is_read(tmp_path: Path):
+    seen = []
+
+    class Counts(Gaussian):
+        def nll(self, batch: Tensor) -> Tensor:
+            if not self.training:
+                seen.append(batch)
+            return super().nll(batch)
+
+    config = replace(QUICK, validation_rows=10, batch_size=4, steps=1)
+    fit(Counts(), gaussian_rows(), gaussian_rows(), config, tmp_path)
+    before, after = torch.cat(seen[:3]), torch.cat(seen[3:])
+    assert torch.equal(before, after)
+    assert len({tuple(row.tolist()) for row in before}) == 10
+    assert not torch.equal(before, gaussian_rows()[:10])
+
+
+def test_another_config_is_refused_by_name(tmp_path: Path):
+    fit(Gaussian(), gaussian_rows(), gaussian_rows(), QUICK, tmp_path, about={"model": {"width": 1}})
+    other = replace(QUICK, batch_size=8, seed=7, checkpoint_every=3)
+    with pytest.raises(ValueError, match="another config") as caught:
+        fit(Gaussian(), gaussian_rows(), gaussian_rows(), other, tmp_path, about={"model": {"width": 2}})
+    message = str(caught.value)
+    assert "training.batch_size: 32 there, 8 asked for" in message
+    assert "training.seed: 0 there, 7 asked for" in message
+    assert "run.model.width: 1 there, 2 asked for" in message
+    assert "checkpoint_every" not in message
+    assert fit(Gaussian(), gaussian_rows(), gaussian_rows(), other, tmp_path, resume=False).steps == 40
+    with pytest.raises(ValueError, match=r"data\.train: \[64, 2\] there, \[30, 2\] asked for"):
+        fit(Gaussian(), gaussian_rows(30), gaussian_rows(), other, tmp_path)
+
+
+def test_interrupted_run_keeps_the_best_model_and_continues_exactly(tmp_path: Path):
+    class Interrupted(Noisy):
+        steps = 0
+
+        def loss(self, batch: Tensor) -> Tensor:
+            self.steps += 1
+            if self.steps == 17:
+                os.kill(os.getpid(), signal.SIGINT)
+            return super().loss(batch)
+
+    torch.manual_seed(5)
+    config = replace(NOISY, steps=40)
+    handler = signal.getsignal(signal.SIGINT)
+    result = fit(Interrupted(), noisy_rows(50), noisy_rows(30), config, tmp_path, about={"model": "noisy"})
+    assert (result.stopped, result.steps) == ("interrupted", 17)
+    assert signal.getsignal(signal.SIGINT) is handler
+    best = Noisy()
+    load_best(best, tmp_path)
+    assert evaluate(best, noisy_rows(30), config) == result.best_validation
+    assert fit_noisy(tmp_path, config).stopped == "steps"
+    fit_noisy(tmp_path / "whole", config)
+    resumed, whole = (load_file(path / "resume.safetensors") for path in (tmp_path, tmp_path / "whole"))
+    assert all(torch.equal(resumed[name], whole[name]) for name in whole)
+
+
+class Breaks(Gaussian):
+    """Gradient of one parameter, or the loss, becomes NaN at a given step."""
+
+    def __init__(self, step: int, part: str):
+        super().__init__()
+        self.step, self.part, self.calls = step, part, 0
+
+    def loss(self, batch: Tensor) -> Tensor:
+        self.calls += 1
+        if self.calls != self.step:
+            return super().loss(batch)
+        if self.part == "loss":
+            return super().loss(batch) * log(3) * float("inf")
+        return super().loss(batch) + (self.mean - self.mean.detach()).abs().sqrt().sum()
+
+
+@pytest.mark.parametrize(("part", "parts"), [("loss", ("loss",)), ("mean", ("mean",))])
+def test_non_finite_numbers_stop_the_run_and_stay_off_the_disk(tmp_path: Path, part: str, parts: tuple[str, ...]):
+    rows = gaussian_rows()
+    with pytest.raises(NonFiniteError) as caught:
+        fit(Breaks(25, part), rows, rows, QUICK, tmp_path)
+    assert (caught.value.step, caught.value.parts) == (25, parts)
+    assert caught.value.checkpoint == tmp_path / "resume.safetensors"
+    assert "step 25" in str(caught.value)
+    assert str(tmp_path) in str(caught.value)
+    assert all(tensor.isfinite().all() for tensor in load_file(caught.value.checkpoint).values())
+    best = Gaussian()
+    load_best(best, tmp_path)
+    assert evaluate(best, rows, QUICK) == RunFolder(tmp_path).read_metrics()[-1]["validation"]
+    assert fit(Gaussian(), rows, rows, QUICK, tmp_path).steps == 40
+
+
+def test_a_validation_that_is_not_finite_is_written_as_null_and_never_best(tmp_path: Path):
+    class Overflows(Gaussian):
+        def nll(self, batch: Tensor) -> Tensor:
+            return super().nll(batch) + (0 if self.training or self.mean.sum() > 1 else float("inf"))
+
+    result = fit(Overflows(), gaussian_rows(), gaussian_rows(), QUICK, tmp_path)
+    lines = RunFolder(tmp_path).read_metrics()
+    assert lines[0]["validation"] is None
+    assert result.best_validation == min(line["validation"] for line in lines if line["validation"] is not None)
+
+
+def test_a_table_smaller_than_the_batch_is_the_batch(tmp_path: Path):
+    sizes = []
+
+    class Sizes(Gaussian):
+        def loss(self, batch: Tensor) -> Tensor:
+            sizes.append(len(batch))
+            return super().loss(batch)
+
+    fit(Sizes(), gaussian_rows(5), gaussian_rows(), replace(QUICK, steps=3), tmp_path)
+    assert sizes == [5, 5, 5]
+
+
+def test_progress_bar_shows_what_people_watch(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    config = replace(QUICK, progress=True, time_budget=1000)
+    result = fit(Gaussian(), gaussian_rows(), gaussian_rows(), config, tmp_path)
+    shown = capsys.readouterr().err.split("\r")[-1]
+    assert f"best {result.best_validation:.4f}" in shown
+    assert all(word in shown for word in ("40/40", "loss", "steps/s", "0:00:00 left"))
+
+
+@pytest.mark.parametrize(
+    ("model", "train", "validation", "message"),
+    [
+        (torch.nn.Linear(2, 2), gaussian_rows(), gaussian_rows(), "model: got Linear; expected an nn.Module with loss"),
+        (Gaussian(), gaussian_rows(0), gaussian_rows(), "train: got shape .* expected at least one row"),
+        (Gaussian(), gaussian_rows(), gaussian_rows(4, 3), r"validation: got rows of shape \(3,\)"),
+        (Gaussian().requires_grad_(False), gaussian_rows(), gaussian_rows(), "has no parameter that requires"),
+    ],
+    ids=["model", "train", "validation", "frozen"],
+)
+def test_errors_teach(tmp_path: Path, model, train: Tensor, validation: Tensor, message: str):
+    with pytest.raises((TypeError, ValueError), match=message):
+        fit(model, train, validation, QUICK, tmp_path)
+
+
+def test_wrong_shapes_of_loss_and_nll_are_named(tmp_path: Path):
+    class Vector(Gaussian):
+        def loss(self, batch: Tensor) -> Tensor:
+            return self.nll(batch)
+
+    class Scalar(Gaussian):
+        def nll(self, batch: Tensor) -> Tensor:
+            return super().nll(batch).mean()
+
+    with pytest.raises(ValueError, match=r"model\.loss: got shape \(32,\); expected a scalar"):
+        fit(Vector(), gaussian_rows(), gaussian_rows(), QUICK, tmp_path / "loss")
+    with pytest.raises(ValueError, match=r"model\.nll: got shape \(\); expected \(32,\)"):
+        fit(Scalar(), gaussian_rows(), gaussian_rows(), QUICK, tmp_path / "nll")
+
+
+def test_about_must_be_json(tmp_path: Path):
+    with pytest.raises(TypeError, match=r"about: .*Tensor"):
+        fit(Gaussian(), gaussian_rows(), gaussian_rows(), QUICK, tmp_path, about={"anchors": torch.zeros(2)})
