@@ -34,31 +34,34 @@ class Gaussian(Density):
 
 
 class StudentT(Density):
-    """log p(u) = sum -(nu + 1)/2 log(1 + u^2 / nu) + const: heavy tails, mass near the walls of a cell.
+    """log p(u) = sum_tokens -(nu + D)/2 log(1 + |u|^2 / nu) + const: the multivariate t in the last dimension.
 
-    Drawn as normal / sqrt(chi^2 / nu) with the chi^2 as a sum of nu squares, which keeps the draw a differentiable
-    function of normals (and capturable in a graph).
+    Its tail is |u|^-(nu + D). With nu = 1 (multivariate Cauchy) that is what the map into a cell turns into a finite,
+    positive density on the walls; a lighter tail vanishes there. Drawn as normal / sqrt(chi^2 / nu), the chi^2 a sum of
+    nu squares: a differentiable function of normals that can be captured in a graph.
     """
 
     like: Tensor
 
-    def __init__(self, event_shape: tuple[int, ...], degrees: int = 5):
+    def __init__(self, event_shape: tuple[int, ...], degrees: int = 1):
         super().__init__()
         if degrees < 1:
             raise ValueError(f"degrees: got {degrees}; expected at least 1")
         self.event_shape, self.degrees = event_shape, degrees
-        self.constant = lgamma((degrees + 1) / 2) - lgamma(degrees / 2) - 0.5 * log(degrees * pi)
+        dim = event_shape[-1]
+        self.constant = lgamma((degrees + dim) / 2) - lgamma(degrees / 2) - dim / 2 * log(degrees * pi)
         self.register_buffer("like", torch.zeros(()), persistent=False)
 
     def log_prob(self, x: Tensor, context: Any = None) -> Tensor:
-        nu = self.degrees
-        return sum_trailing(self.constant - (nu + 1) / 2 * torch.log1p(x.square() / nu), len(self.event_shape))
+        nu, dim = self.degrees, self.event_shape[-1]
+        radius = x.square().sum(-1) / nu
+        return sum_trailing(self.constant - (nu + dim) / 2 * torch.log1p(radius), len(self.event_shape) - 1)
 
     def sample(self, shape: tuple[int, ...], context: Any = None) -> Tensor:
-        normals = torch.randn(
-            self.degrees + 1, *shape, *self.event_shape, dtype=self.like.dtype, device=self.like.device
-        )
-        return normals[0] / normals[1:].square().mean(0).sqrt()
+        size = (*shape, *self.event_shape[:-1], self.event_shape[-1] + self.degrees)
+        normals = torch.randn(size, dtype=self.like.dtype, device=self.like.device)
+        u, chi = normals.split([self.event_shape[-1], self.degrees], -1)
+        return u / chi.square().mean(-1, keepdim=True).sqrt()
 
 
 class Logistic(Density):

@@ -27,7 +27,7 @@ class Evaluation:
     def __str__(self) -> str:
         lines = [
             f"ELBO      {self.elbo_nll:9.4f} nats",
-            f"IW-{self.iw_samples:<6} {self.iw_nll:9.4f} nats  +- {self.stderr:.4f}, the standard error over {self.rows:,} rows",
+            f"IW-{self.iw_samples:<6} {self.iw_nll:9.4f} nats  +- {self.stderr:.4f} over {self.rows:,} rows",
             f"gap       {self.gap:9.4f}  from {max(1, self.iw_samples // 10)} to {self.iw_samples} samples",
         ]
         if self.floor is not None:

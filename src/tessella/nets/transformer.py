@@ -8,7 +8,7 @@ from tessella.nets.mlp import zero
 
 
 class TokenTransformer(nn.Module):
-    """Tokens (B, N, inputs) -> (B, N, outputs): attention across the N variables, zero at the start.
+    """Tokens (*batch, N, inputs) -> (*batch, N, outputs): attention across the N variables, zero at the start.
 
     Every variable has an embedding of its own, since a column's place in a table means something.
 
@@ -29,7 +29,7 @@ class TokenTransformer(nn.Module):
         self.head = zero(nn.Linear(width, outputs))
 
     def forward(self, x: Tensor, context: Tensor | None = None) -> Tensor:
-        """(B, N, inputs), (B, N, context) -> (B, N, outputs)."""
+        """(*batch, N, inputs), (*batch, N, context) -> (*batch, N, outputs)."""
         h = self.embed(x if context is None else torch.cat([x, context], -1)) + self.place
         for block in self.blocks:
             h = block(h)
@@ -48,8 +48,8 @@ class _Block(nn.Module):
         self.mlp = nn.Sequential(nn.Linear(width, 2 * width), nn.SiLU(), nn.Linear(2 * width, width))
 
     def forward(self, h: Tensor) -> Tensor:
-        batch, tokens, width = h.shape
-        q, k, v = self.query_key_value(self.before_attention(h)).view(batch, tokens, 3, self.heads, -1).unbind(2)
-        attended = functional.scaled_dot_product_attention(q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2))
-        h = h + self.mix(attended.transpose(1, 2).reshape(batch, tokens, width))
+        q, k, v = self.query_key_value(self.before_attention(h)).unflatten(-1, (3, self.heads, -1)).unbind(-3)
+        by_head = (part.transpose(-3, -2) for part in (q, k, v))  # (*batch, heads, N, size)
+        attended = functional.scaled_dot_product_attention(*by_head)
+        h = h + self.mix(attended.transpose(-3, -2).flatten(-2))
         return h + self.mlp(self.before_mlp(h))
