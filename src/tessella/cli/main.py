@@ -1,21 +1,40 @@
 """`tessella COMMAND`: the only place that joins rooms by name."""
 
 import sys
+from collections.abc import Callable
+from typing import Any
 
+from tessella.cli.data import data
 from tessella.cli.demo import demo
+from tessella.cli.evaluate import evaluate
+from tessella.cli.reproduce import reproduce
+from tessella.cli.sample import sample
+from tessella.cli.train import train
 
-COMMANDS = {"demo": demo}
+COMMANDS: dict[str, Callable[..., Any]] = {
+    "train": train,
+    "evaluate": evaluate,
+    "sample": sample,
+    "data": data,
+    "reproduce": reproduce,
+    "demo": demo,
+}
+
+DESCRIPTION = """Likelihoods you can trust for categories, mixed tables, sets and text.
+
+Train a model on a table, evaluate it with valid bounds and audits, sample from it, reproduce the paper."""
 
 
 def main() -> None:
-    """Parse the command line, run the command, turn expected errors into one line and an exit code."""
+    """Parse the command line, run the command; expected errors become one line and exit code 1."""
     import tyro
 
+    flags = (tyro.conf.OmitArgPrefixes, tyro.conf.OmitSubcommandPrefixes, tyro.conf.ConsolidateSubcommandArgs)
     try:
-        tyro.extras.subcommand_cli_from_dict(COMMANDS, prog="tessella", description=DESCRIPTION)
-    except (ValueError, TypeError, FileNotFoundError) as error:
+        tyro.extras.subcommand_cli_from_dict(COMMANDS, prog="tessella", description=DESCRIPTION, config=flags)
+    except (ValueError, TypeError, ArithmeticError, OSError) as error:
         print(f"tessella: {error}", file=sys.stderr)
         raise SystemExit(1) from error
-
-
-DESCRIPTION = """Likelihoods you can trust for categories, mixed tables, sets and text."""
+    except KeyboardInterrupt:
+        print("tessella: interrupted", file=sys.stderr)
+        raise SystemExit(130) from None

@@ -78,7 +78,9 @@ def sandwich_audit(model: SemiDiscrete, rows: int = 512, samples: int = 100) -> 
     loose = exact.double()  # an upper bound too, and one that owes nothing to the weights under audit
     passed = all(_mean_at_least_zero(bound - lower) for bound in (upper, loose))
     width = float((upper - lower).mean())
-    message = f"log P of {len(x)} rows between {float(lower.mean()):.4f} and {float(upper.mean()):.4f}; width {width:.4f}"
+    message = (
+        f"log P of {len(x)} rows between {float(lower.mean()):.4f} and {float(upper.mean()):.4f}; width {width:.4f}"
+    )
     return AuditResult("sandwich", passed, message)
 
 

@@ -1,4 +1,4 @@
-"""The one training.fitting: Lightning Fabric, averaged weights, exact resume, run folders without pickle.
+"""The one training loop: Lightning Fabric, averaged weights, exact resume, run folders without pickle.
 
 >>> from tessella.training import TrainingConfig, fit
 """

@@ -1,0 +1,34 @@
+"""`tessella data`."""
+
+from typing import Literal
+
+import tyro
+
+
+def data(action: tyro.conf.Positional[Literal["list", "get", "check"]], name: tyro.conf.Positional[str] = "") -> None:
+    """List the data sets, get one (find or download it), or check that what is found is what it should be.
+
+    Args:
+        action: list; get NAME; check [NAME], all that are found without a name.
+        name: a table's name.
+    """
+    from tessella.data import TABLES, check, get
+    from tessella.data import available as listing
+
+    if action == "list":
+        for row in listing():
+            print(
+                f"{row.name:12} {row.rows:>9,} rows {row.variables:3} variables, at most {row.categories:2} categories"
+            )
+            print(f"{'':12} {row.where}" + (f"\n{'':12} partial: {row.partial}" if row.partial else ""))
+        return
+    if action == "get":
+        if not name:
+            raise ValueError(f"name: got nothing; expected one of {', '.join(TABLES)}")
+        print(*get(name), sep="\n")
+        return
+    results = [check(one) for one in ([name] if name else TABLES)]
+    for result in results:
+        print(f"{'ok  ' if result.ok else 'FAIL'} {result.name}: {result.message}")
+    if not all(result.ok for result in results):
+        raise SystemExit(2)

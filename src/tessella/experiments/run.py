@@ -1,0 +1,135 @@
+"""One run: data + model + training -> run folder, and back."""
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tessella import records
+from tessella.data import TABLES, TOYS, Schema, Table, Variable, load_table, quantized_toy
+from tessella.models import SemiDiscrete, SemiDiscreteConfig, build
+from tessella.training import FitResult, TrainingConfig, fit, load_best
+
+QUANTIZED = "quantized-"
+TRAIN_ROWS, OTHER_ROWS = 200_000, 10_000
+
+
+@dataclass(frozen=True)
+class DataConfig:
+    """Which rows."""
+
+    name: str = "nursery"
+    """A table (`tessella data list`), or quantized-NAME for a 2-D toy of 91 x 91 categories."""
+    dealt: bool = False
+    """pokerhands: deal the hands (their law is known) instead of reading the file."""
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """Everything that determines a run."""
+
+    data: DataConfig = field(default_factory=DataConfig)
+    model: SemiDiscreteConfig = field(default_factory=SemiDiscreteConfig)
+    training: TrainingConfig = field(default_factory=TrainingConfig)
+    preset: str = "custom"
+    """Name that results carry."""
+
+
+@dataclass(frozen=True)
+class TrainedRun:
+    """A trained model with the data it belongs to."""
+
+    folder: Path
+    config: RunConfig
+    table: Table
+    model: SemiDiscrete
+
+
+def load_data(config: DataConfig) -> Table:
+    """A table by name; a quantized toy becomes a table too, with its entropy as the floor."""
+    if not config.name.startswith(QUANTIZED):
+        if config.name not in TABLES:
+            known = [*TABLES, *(QUANTIZED + toy for toy in TOYS)]
+            raise ValueError(f"data: got {config.name!r}; expected one of {', '.join(known)}")
+        return load_table(config.name, dealt=config.dealt)
+    toy = quantized_toy(config.name.removeprefix(QUANTIZED))
+    generator = torch.Generator().manual_seed(1)
+    train, validation, test = (toy.sample(rows, generator) for rows in (TRAIN_ROWS, OTHER_ROWS, OTHER_ROWS))
+    bins = tuple(str(i) for i in range(len(toy.probabilities)))
+    return Table(
+        name=config.name,
+        schema=Schema((Variable("x", bins), Variable("y", bins))),
+        train=train,
+        validation=validation,
+        test=test,
+        floor=toy.entropy(),
+        partial=None,
+        source="made by tessella.data.toys",
+        licence="Apache-2.0",
+    )
+
+
+def train_run(config: RunConfig, folder: Path) -> tuple[TrainedRun, FitResult]:
+    """Train, or continue what lies in the folder; the best averaged weights come back."""
+    table = load_data(config.data)
+    torch.manual_seed(config.training.seed)
+    model = build(config.model, table.schema.counts)
+    about = {
+        "preset": config.preset,
+        "data": asdict(config.data),
+        "model": asdict(config.model),
+        "schema": json.loads(table.schema.to_json()),
+        "partial": table.partial,
+    }
+    result = fit(model, table.train, table.validation, config.training, folder, about)
+    return TrainedRun(folder, config, table, model), result
+
+
+def load_run(folder: Path, device: str = "cpu") -> TrainedRun:
+    """The model of a run folder, in evaluation mode, and the data it was trained on."""
+    path = folder / "config.json"
+    if not path.exists():
+        raise FileNotFoundError(
+            f"{folder}: no config.json there; expected a run folder, as `tessella train` makes them"
+        )
+    said = json.loads(path.read_text())
+    config = RunConfig(
+        data=DataConfig(**said["run"]["data"]),
+        model=SemiDiscreteConfig(**said["run"]["model"]),
+        training=TrainingConfig(**said["training"]),
+        preset=said["run"]["preset"],
+    )
+    schema = Schema.from_json(json.dumps(said["run"]["schema"]))
+    model = build(config.model, schema.counts)
+    load_best(model, folder)
+    return TrainedRun(folder, config, load_data(config.data), model.to(device).eval())
+
+
+def record_of(run: TrainedRun, result: FitResult | None = None, **measured: Any) -> dict[str, Any]:
+    """What results/ keeps of a run, with where it comes from."""
+    model = run.config.model
+    trained: dict[str, Any] = {}
+    if result is not None:
+        validation = result.best_validation
+        trained = {"steps": result.steps, "seconds": round(result.seconds, 1), "validation_nll": validation}
+    return {
+        "data": run.table.name,
+        "partial": run.table.partial,
+        "method": model.dequantizer,
+        "density": model.density,
+        "preset": run.config.preset,
+        **trained,
+        **measured,
+        "floor": run.table.floor,
+        "model": asdict(model),
+        "training": asdict(run.config.training),
+        **records.provenance(run.config.training.seed),
+    }
+
+
+def on_device(codes: Tensor, model: SemiDiscrete) -> Tensor:
+    """Codes where the model is."""
+    return codes.to(next(model.parameters()).device)
