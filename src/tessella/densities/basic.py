@@ -64,6 +64,39 @@ class StudentT(Density):
         return u / chi.square().mean(-1, keepdim=True).sqrt()
 
 
+class Ball(Density):
+    """log p(u) = sum_tokens -(D + 1) log(1 + |u|) - log V_D:  u = v / (1 - |v|), v uniform in a token's unit ball.
+
+    The map of softsign cells, applied to a ball and run backwards: placed into a cell it is spread evenly instead of
+    thinning out towards the walls, and the weights p / q of a bound stay bounded there. The outermost shell
+    |v| > 1 - 1e-5 is left out (and the density normalised without it): no draw is ever further out than 1e5.
+    """
+
+    like: Tensor
+    inner = 1 - 1e-5
+
+    def __init__(self, event_shape: tuple[int, ...]):
+        super().__init__()
+        self.event_shape = event_shape
+        dim = event_shape[-1]
+        self.constant = lgamma(dim / 2 + 1) - dim / 2 * log(pi) - dim * log(self.inner)
+        self.register_buffer("like", torch.zeros(()), persistent=False)
+
+    def log_prob(self, x: Tensor, context: Any = None) -> Tensor:
+        radius = x.square().sum(-1).add(torch.finfo(x.dtype).tiny).sqrt()
+        inside = radius <= 1.01 * self.inner / (1 - self.inner)  # 1%: rounding of draws at the edge
+        value = self.constant - (self.event_shape[-1] + 1) * torch.log1p(radius)
+        return sum_trailing(torch.where(inside, value, -torch.inf), len(self.event_shape) - 1)
+
+    def sample(self, shape: tuple[int, ...], context: Any = None) -> Tensor:
+        size = (*shape, *self.event_shape)
+        normal = torch.randn(size, dtype=self.like.dtype, device=self.like.device)
+        direction = normal / normal.norm(dim=-1, keepdim=True).clamp_min(torch.finfo(normal.dtype).tiny)
+        share = torch.rand(*size[:-1], 1, dtype=self.like.dtype, device=self.like.device)
+        radius = self.inner * share ** (1 / self.event_shape[-1])
+        return direction * (radius / (1 - radius))
+
+
 class Logistic(Density):
     """log p(u) = sum log sigmoid(u) + log sigmoid(-u): the logit of a uniform variable."""
 
@@ -86,5 +119,6 @@ class Logistic(Density):
 BASES: dict[str, Callable[[tuple[int, ...]], Density]] = {
     "gaussian": Gaussian,
     "student": StudentT,
+    "ball": Ball,
     "logistic": Logistic,
 }

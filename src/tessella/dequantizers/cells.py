@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tessella.bijections import CellBijection
+from tessella.dequantizers.profiles import profile_positions
 from tessella.geometry import Box, Laguerre, Tessellation, Voronoi, binary_dim
 
 
@@ -35,6 +36,9 @@ class Cells(nn.Module, ABC):
     def quantize(self, x: Tensor) -> Tensor:
         """The code of the region that holds each point: (B, N, D) -> (B, N)."""
 
+    def arrange(self, codes: Tensor) -> None:
+        """Move regions that can be moved to where training rows (B, N) suggest; fixed geometries stay."""
+
     @abstractmethod
     def centre(self, codes: Tensor) -> Tensor:
         """A point well inside each region: (B, N) -> (B, N, D)."""
@@ -49,6 +53,9 @@ class VoronoiCells(Cells):
         super().__init__()
         self.counts, self.dim = tuple(counts), dim
         self.map = CellBijection(self.kind.create(counts, dim, box=Box.cube(box, dim) if box else None), squashing)
+
+    def arrange(self, codes: Tensor) -> None:
+        self.map.tessellation.move_anchors(profile_positions(codes, self.counts, self.dim))
 
     def place(self, u: Tensor, codes: Tensor) -> tuple[Tensor, Tensor]:
         return self.map.forward_and_ladj(u, codes)

@@ -9,9 +9,7 @@ from tessella.training import TrainingConfig
 # tessella train nursery --out runs/nursery
 NURSERY = RunConfig(
     data=DataConfig("nursery"),
-    model=SemiDiscreteConfig(
-        dim=2, blocks=4, width=32, layers=1, noise_width=32, noise_base="student", box=3.0, train_samples=4
-    ),
+    model=SemiDiscreteConfig(dim=2, blocks=4, width=32, layers=1, noise_width=32, box=3.0, train_samples=4),
     training=TrainingConfig(steps=4_000, batch_size=128, learning_rate=2e-3, validate_every=400, accelerator="cpu"),
     preset="nursery-cpu",
 )
@@ -20,9 +18,9 @@ NURSERY = RunConfig(
 QUANTIZED_2D = RunConfig(
     data=DataConfig("quantized-pinwheel"),
     model=SemiDiscreteConfig(
-        dim=2, density="flat", blocks=12, width=128, noise_blocks=4, noise_width=64, noise_base="student", box=3.0
+        dim=2, density="flat", blocks=12, width=128, noise_blocks=4, noise_width=64, box=4.0, train_samples=4
     ),
-    training=TrainingConfig(steps=9_000, batch_size=512, learning_rate=2e-3, validate_every=500, accelerator="cpu"),
+    training=TrainingConfig(steps=8_000, batch_size=256, learning_rate=2e-3, validate_every=500, accelerator="cpu"),
     preset="quantized-2d-cpu",
 )
 
@@ -30,7 +28,16 @@ QUANTIZED_2D = RunConfig(
 PAPER = RunConfig(
     data=DataConfig("connect4"),
     model=SemiDiscreteConfig(
-        dim=6, density="flat", blocks=16, width=512, noise_blocks=4, noise_width=512, box=3.0, context=64
+        placement="random",
+        dim=6,
+        density="flat",
+        blocks=16,
+        width=512,
+        noise_blocks=4,
+        noise_width=512,
+        noise_base="gaussian",
+        box=3.0,
+        context=64,
     ),
     training=TrainingConfig(steps=200_000, batch_size=64, learning_rate=5e-4, validate_every=2_000),
     preset="paper",

@@ -77,6 +77,8 @@ def train_run(config: RunConfig, folder: Path) -> tuple[TrainedRun, FitResult]:
     table = load_data(config.data)
     torch.manual_seed(config.training.seed)
     model = build(config.model, table.schema.counts)
+    if config.model.placement == "profiles":
+        model.dequantizer.cells.arrange(table.train)
     about = {
         "preset": config.preset,
         "data": asdict(config.data),

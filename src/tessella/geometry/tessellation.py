@@ -87,6 +87,14 @@ class Tessellation(nn.Module, ABC):
             anchors[j, :count] = place(count, dim, generator)
         return cls(_into(box, anchors), box, tuple(cells), learnable)
 
+    @torch.no_grad()
+    def move_anchors(self, anchors: Tensor) -> None:
+        """Put the anchors elsewhere, (K, D) or (N, K, D); shrunk into the middle of the box where there is one."""
+        if anchors.shape != self.free.shape:
+            raise ValueError(f"anchors: got shape {tuple(anchors.shape)}; expected {tuple(self.free.shape)}")
+        checks.finite("anchors", anchors)
+        self.free.copy_(self._to_free(_into(self.box, anchors.to(self.free))))
+
     @abstractmethod
     def _weights(self, anchors: Tensor) -> Tensor | None:
         """Weights w (G, K) for anchors (G, D, K); -inf where a cell does not exist; None when all are 0."""

@@ -17,6 +17,8 @@ class SemiDiscreteConfig:
 
     dequantizer: Literal["voronoi", "laguerre", "simplex", "argmax", "binary-argmax", "ordinal"] = "voronoi"
     """Geometry of the categories' regions."""
+    placement: Literal["profiles", "random"] = "profiles"
+    """Where learned cells start: categories that keep the same company close together, or at random."""
     dim: int = 0
     """Dimensions per variable; 0 picks 4 for learned cells and what the geometry needs for fixed ones."""
     density: Literal["token", "flat", "spline"] = "token"
@@ -35,8 +37,8 @@ class SemiDiscreteConfig:
     """Conditional coupling blocks of q."""
     noise_width: int = 64
     """Width of q's networks."""
-    noise_base: Literal["gaussian", "student"] = "gaussian"
-    """Base of q."""
+    noise_base: Literal["gaussian", "student", "ball"] = "ball"
+    """Base of q: ball fills a cell evenly up to its walls, where the others thin out or stray."""
     context: int = 32
     """Size of the embeddings that q is conditioned on."""
     box: float = 0.0

@@ -1,0 +1,54 @@
+"""Where learned cells start: categories that keep the same company are neighbours."""
+
+import torch
+from torch import Tensor
+
+MOST_ROWS = 20_000
+MOST_PAIRS = 2**20
+PSEUDO_ROWS = 2.0
+JITTER = 0.1
+
+
+def profile_positions(codes: Tensor, counts: tuple[int, ...], dim: int) -> Tensor:
+    """Correspondence analysis of every variable against all others: (N, K, D), unit spread, a little jitter.
+
+    The profile of category a of variable j is P(b | a) for every category b of every other variable, standardised as
+    (P(b | a) - P(b)) / sqrt P(b) and shrunk towards 0 where a is rare. Its D leading principal components are the
+    position of a. No order is assumed: where the categories of a variable have one, it shows in their profiles.
+
+    Args:
+        codes: rows, (B, N); the first 20,000 are used.
+    """
+    codes = codes[:MOST_ROWS].cpu()
+    shares = [torch.bincount(codes[:, j], minlength=count).double() / len(codes) for j, count in enumerate(counts)]
+    positions = torch.zeros(len(counts), max(counts), dim)
+    for j, count in enumerate(counts):
+        tables = [_profile(codes, counts, shares, j, other) for other in range(len(counts)) if other != j]
+        tables = [table for table in tables if table is not None]
+        found = _components(torch.cat(tables, 1), shares[j], dim) if tables and count > 1 else torch.zeros(count, dim)
+        positions[j, :count] = (found + JITTER * torch.randn(count, dim)).to(positions.dtype)
+    return positions
+
+
+def _profile(codes: Tensor, counts: tuple[int, ...], shares: list[Tensor], j: int, other: int) -> Tensor | None:
+    """(P(b | a) - P(b)) / sqrt P(b), (K_j, K_other); None where the table would be too large."""
+    rows, columns = counts[j], counts[other]
+    if rows * columns > MOST_PAIRS:
+        return None
+    pairs = (
+        torch.bincount(codes[:, j] * columns + codes[:, other], minlength=rows * columns).view(rows, columns).double()
+    )
+    expected = shares[other]
+    conditional = (pairs + PSEUDO_ROWS * expected) / (pairs.sum(1, keepdim=True) + PSEUDO_ROWS)
+    return (conditional - expected) / expected.clamp_min(1 / len(codes)).sqrt()
+
+
+def _components(profiles: Tensor, share: Tensor, dim: int) -> Tensor:
+    """Leading principal coordinates of the rows, weighted by how often they occur; each of spread 1."""
+    weight = share.clamp_min(1e-6).sqrt()[:, None]
+    u, s, _ = torch.linalg.svd(weight * profiles, full_matrices=False)
+    leading = min(dim, len(s))
+    coordinates = torch.zeros(len(profiles), dim, dtype=profiles.dtype)
+    coordinates[:, :leading] = u[:, :leading] * s[:leading] / weight
+    spread = (share[:, None] * coordinates.square()).sum(0).sqrt().clamp_min(1e-6)
+    return coordinates / spread

@@ -1,0 +1,37 @@
+"""Starting positions from co-occurrence."""
+
+import torch
+
+from tessella.dequantizers.profiles import profile_positions
+from tessella.models import SemiDiscreteConfig, build
+
+
+def test_an_order_that_nobody_told_shows_in_the_positions():
+    """Two noisy copies of one ordered variable, categories renamed at random: neighbours in value are neighbours in space."""
+    value = torch.randint(30, (20_000,))
+    noisy = (value + torch.randint(-2, 3, (20_000,))).clamp(0, 29)
+    names = torch.randperm(30)
+    positions = profile_positions(torch.stack([names[value], noisy], -1), (30, 30), 2)[0]
+    in_order = positions[names]
+    step = (in_order[1:] - in_order[:-1]).norm(dim=-1).mean()
+    apart = torch.cdist(in_order, in_order).mean()
+    assert step < 0.3 * apart
+
+
+def test_positions_are_finite_and_distinct_for_ragged_and_degenerate_tables():
+    codes = torch.stack([torch.zeros(50).long(), torch.randint(2, (50,)), torch.randint(7, (50,))], -1)
+    counts = (1, 2, 9)  # two categories of the last variable never occur
+    model = build(SemiDiscreteConfig(dim=3, box=2.0), counts)
+    model.dequantizer.cells.arrange(codes)
+    tessellation = model.dequantizer.cells.map.tessellation
+    assert tessellation.anchors.isfinite().all()
+    tessellation.check()
+    x, _ = model.dequantizer.dequantize(codes)
+    assert torch.equal(model.dequantizer.quantize(x), codes)
+
+
+def test_fixed_geometries_stay():
+    model = build(SemiDiscreteConfig(dequantizer="binary-argmax"), (3, 4))
+    before = model.dequantizer.cells.centre(torch.tensor([[1, 2]]))
+    model.dequantizer.cells.arrange(torch.zeros(5, 2, dtype=torch.int64))
+    assert torch.equal(model.dequantizer.cells.centre(torch.tensor([[1, 2]])), before)
