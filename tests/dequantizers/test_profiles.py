@@ -7,7 +7,7 @@ from tessella.models import SemiDiscreteConfig, build
 
 
 def test_an_order_that_nobody_told_shows_in_the_positions():
-    """Two noisy copies of one ordered variable, categories renamed at random: neighbours in value are neighbours in space."""
+    """Noisy copies of one ordered variable, categories renamed: neighbours in value are neighbours in space."""
     value = torch.randint(30, (20_000,))
     noisy = (value + torch.randint(-2, 3, (20_000,))).clamp(0, 29)
     names = torch.randperm(30)

@@ -17,24 +17,22 @@ def profile_positions(codes: Tensor, counts: tuple[int, ...], dim: int) -> Tenso
     position of a. No order is assumed: where the categories of a variable have one, it shows in their profiles.
 
     Args:
-        codes: rows, (B, N); the first 20,000 are used.
+        codes: rows, (B, N); the first 20,000 are used. Pairs of variables with over a million pairs of categories are not.
     """
     codes = codes[:MOST_ROWS].cpu()
     shares = [torch.bincount(codes[:, j], minlength=count).double() / len(codes) for j, count in enumerate(counts)]
     positions = torch.zeros(len(counts), max(counts), dim)
     for j, count in enumerate(counts):
-        tables = [_profile(codes, counts, shares, j, other) for other in range(len(counts)) if other != j]
-        tables = [table for table in tables if table is not None]
+        others = [other for other in range(len(counts)) if other != j and count * counts[other] <= MOST_PAIRS]
+        tables = [_profile(codes, counts, shares, j, other) for other in others]
         found = _components(torch.cat(tables, 1), shares[j], dim) if tables and count > 1 else torch.zeros(count, dim)
         positions[j, :count] = (found + JITTER * torch.randn(count, dim)).to(positions.dtype)
     return positions
 
 
-def _profile(codes: Tensor, counts: tuple[int, ...], shares: list[Tensor], j: int, other: int) -> Tensor | None:
-    """(P(b | a) - P(b)) / sqrt P(b), (K_j, K_other); None where the table would be too large."""
+def _profile(codes: Tensor, counts: tuple[int, ...], shares: list[Tensor], j: int, other: int) -> Tensor:
+    """(P(b | a) - P(b)) / sqrt P(b), (K_j, K_other)."""
     rows, columns = counts[j], counts[other]
-    if rows * columns > MOST_PAIRS:
-        return None
     pairs = (
         torch.bincount(codes[:, j] * columns + codes[:, other], minlength=rows * columns).view(rows, columns).double()
     )
