@@ -17,7 +17,7 @@ def profile_positions(codes: Tensor, counts: tuple[int, ...], dim: int) -> Tenso
     position of a. No order is assumed: where the categories of a variable have one, it shows in their profiles.
 
     Args:
-        codes: rows, (B, N); the first 20,000 are used. Pairs of variables with over a million pairs of categories are not.
+        codes: rows, (B, N); the first 20,000 are used, and pairs of variables with up to a million pairs of categories.
     """
     codes = codes[:MOST_ROWS].cpu()
     shares = [torch.bincount(codes[:, j], minlength=count).double() / len(codes) for j, count in enumerate(counts)]

@@ -37,10 +37,12 @@ class SemiDiscreteConfig:
     """Conditional coupling blocks of q."""
     noise_width: int = 64
     """Width of q's networks."""
-    noise_base: Literal["gaussian", "student", "ball"] = "ball"
-    """Base of q: ball fills a cell evenly up to its walls, where the others thin out or stray."""
+    noise_base: Literal["gaussian", "student", "ball"] = "gaussian"
+    """Base of q: a Gaussian gathers around the anchor, a ball fills the cell evenly up to its walls."""
     context: int = 32
     """Size of the embeddings that q is conditioned on."""
+    shared: bool = False
+    """One tessellation for all variables (they must have equally many categories) instead of one each."""
     box: float = 0.0
     """Half-width of a box around the cells (the paper's setting); 0 leaves outer cells unbounded."""
     squashing: Literal["softsign", "root", "arctan", "exponential"] = "softsign"
@@ -53,7 +55,7 @@ def build(config: SemiDiscreteConfig, counts: Sequence[int]) -> SemiDiscrete:
     """The model for rows of len(counts) variables with so many categories each."""
     dim = config.dim or _default_dim(config, counts)
     learned = config.dequantizer in ("voronoi", "laguerre")
-    options = {"box": config.box, "squashing": config.squashing} if learned else {}
+    options = {"box": config.box, "squashing": config.squashing, "shared": config.shared} if learned else {}
     cells = CELLS[config.dequantizer](counts, dim, **options)
     event = (len(counts), dim)
     return SemiDiscrete(_dequantizer(config, cells, event), _density(config, event), config.train_samples)
