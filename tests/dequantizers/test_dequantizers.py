@@ -27,11 +27,12 @@ def dequantizer_of(name: str, counts=COUNTS, **options):
     ).dequantizer
 
 
-NAMES = [*CELLS, "ordinal-uniform", "voronoi-boxed", "voronoi-flat"]
+NAMES = [*CELLS, "ordinal-uniform", "voronoi-boxed", "voronoi-flat", "laguerre-ball"]
 OPTIONS = {
     "ordinal-uniform": ("ordinal", {"noise": "uniform"}),
     "voronoi-boxed": ("voronoi", {"box": 3.0}),
     "voronoi-flat": ("voronoi", {"density": "flat", "noise_base": "student"}),
+    "laguerre-ball": ("laguerre", {"noise_base": "ball"}),
 }
 
 
@@ -134,7 +135,19 @@ def test_dimensions_of_the_fixed_geometries():
     assert sizes == {"voronoi": 4, "laguerre": 4, "simplex": 8, "argmax": 9, "binary-argmax": 4, "ordinal": 1}
 
 
+def test_one_tessellation_can_serve_all_variables():
+    dequantizer = dequantizer_of("voronoi", (4, 4, 4), shared=True)
+    assert dequantizer.cells.map.tessellation.anchors.shape == (4, 4)
+    codes = rows(500, (4, 4, 4))
+    dequantizer.cells.arrange(codes)
+    x, log_q = dequantizer.dequantize(codes)
+    assert torch.equal(dequantizer.quantize(x), codes)
+    torch.testing.assert_close(dequantizer.log_prob(x, codes), log_q)
+
+
 def test_bad_input_is_named():
+    with pytest.raises(ValueError, match=r"shared: got variables of \[2, 3\] categories; expected equally many"):
+        CELLS["voronoi"]([2, 3], 2, shared=True)
     with pytest.raises(ValueError, match="dim: got 2; expected at least 8, which simplex cells of 9 need"):
         CELLS["simplex"]([9, 3], 2)
     with pytest.raises(ValueError, match="noise: got 'uniform' with 'voronoi' cells"):

@@ -49,13 +49,22 @@ class VoronoiCells(Cells):
 
     kind: type[Tessellation] = Voronoi
 
-    def __init__(self, counts: Sequence[int], dim: int, box: float = 0.0, squashing: str = "softsign"):
+    def __init__(
+        self, counts: Sequence[int], dim: int, box: float = 0.0, squashing: str = "softsign", shared: bool = False
+    ):
         super().__init__()
         self.counts, self.dim = tuple(counts), dim
-        self.map = CellBijection(self.kind.create(counts, dim, box=Box.cube(box, dim) if box else None), squashing)
+        if shared and len(set(counts)) > 1:
+            raise ValueError(
+                f"shared: got variables of {sorted(set(counts))} categories; expected equally many in each"
+            )
+        cells = max(counts) if shared else counts
+        self.map = CellBijection(self.kind.create(cells, dim, box=Box.cube(box, dim) if box else None), squashing)
 
     def arrange(self, codes: Tensor) -> None:
-        self.map.tessellation.move_anchors(profile_positions(codes, self.counts, self.dim))
+        positions = profile_positions(codes, self.counts, self.dim)
+        tessellation = self.map.tessellation
+        tessellation.move_anchors(positions.mean(0) if tessellation.shared else positions)
 
     def place(self, u: Tensor, codes: Tensor) -> tuple[Tensor, Tensor]:
         return self.map.forward_and_ladj(u, codes)

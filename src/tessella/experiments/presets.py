@@ -9,8 +9,10 @@ from tessella.training import TrainingConfig
 # tessella train nursery --out runs/nursery
 NURSERY = RunConfig(
     data=DataConfig("nursery"),
-    model=SemiDiscreteConfig(dim=2, blocks=4, width=32, layers=1, noise_width=32, box=3.0, train_samples=4),
-    training=TrainingConfig(steps=4_000, batch_size=128, learning_rate=2e-3, validate_every=400, accelerator="cpu"),
+    model=SemiDiscreteConfig(
+        dim=2, blocks=4, width=32, layers=1, noise_width=32, noise_base="ball", box=3.0, train_samples=4
+    ),
+    training=TrainingConfig(steps=3_000, batch_size=128, learning_rate=2e-3, validate_every=400, accelerator="cpu"),
     preset="nursery-cpu",
 )
 
@@ -18,9 +20,17 @@ NURSERY = RunConfig(
 QUANTIZED_2D = RunConfig(
     data=DataConfig("quantized-pinwheel"),
     model=SemiDiscreteConfig(
-        dim=2, density="flat", blocks=12, width=128, noise_blocks=4, noise_width=64, box=4.0, train_samples=4
+        dim=2,
+        density="flat",
+        blocks=12,
+        width=128,
+        noise_blocks=4,
+        noise_width=64,
+        noise_base="ball",
+        box=4.0,
+        train_samples=4,
     ),
-    training=TrainingConfig(steps=8_000, batch_size=256, learning_rate=2e-3, validate_every=500, accelerator="cpu"),
+    training=TrainingConfig(steps=5_000, batch_size=256, learning_rate=2e-3, validate_every=500, accelerator="cpu"),
     preset="quantized-2d-cpu",
 )
 
