@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from tessella import checks
 
 NUMBERS_AT_ONCE = 2**24
+JEFFREYS = 0.5  # rows that every category is given before counting; see `Independent.fit`
 
 
 class Baseline(nn.Module, ABC):
@@ -17,7 +18,8 @@ class Baseline(nn.Module, ABC):
 
     A model is restored by its constructor's arguments and its `state_dict`. Tables of numbers for each category are
     flat: variable j owns the entries offset_j, ..., offset_j + K_j - 1, so that one variable with thousands of
-    categories does not make the others pay.
+    categories does not make the others pay. Where a network needs a rectangle, (N, K) with K the largest count,
+    `present` says which entries exist.
 
     Args:
         counts: number of categories K_j of each variable.
@@ -28,6 +30,7 @@ class Baseline(nn.Module, ABC):
     counts: tuple[int, ...]
     count: Tensor
     offset: Tensor
+    present: Tensor
 
     def __init__(self, counts: Sequence[int], numbers_per_row: int):
         super().__init__()
@@ -38,17 +41,17 @@ class Baseline(nn.Module, ABC):
         count = torch.tensor(self.counts)
         self.register_buffer("count", count, persistent=False)  # (N)
         self.register_buffer("offset", count.cumsum(0) - count, persistent=False)  # (N)
+        self.register_buffer("present", torch.arange(max(self.counts)) < count[:, None], persistent=False)  # (N, K)
 
     def log_prob(self, codes: Tensor) -> Tensor:
         """log P(codes) in nats, exact: (B, N) -> (B)."""
         self._check("codes", codes)
-        return torch.cat([self._log_prob(part) for part in codes.split(self.rows_at_once)])
+        return torch.cat([self._log_prob(part) for part in codes.long().split(self.rows_at_once)])
 
     @torch.no_grad()
     def sample(self, rows: int) -> Tensor:
         """New rows of codes, int64 (rows, N)."""
-        if rows < 1:
-            raise ValueError(f"rows: got {rows}; expected at least 1")
+        check_at_least_one(rows=rows)
         most = self.rows_at_once
         return torch.cat([self._sample(min(most, rows - start)) for start in range(0, rows, most)])
 
@@ -64,7 +67,7 @@ class Baseline(nn.Module, ABC):
     def _sample(self, rows: int) -> Tensor:
         """`sample`, for few enough rows."""
 
-    def log_frequencies(self, codes: Tensor, smoothing: float) -> Tensor:
+    def log_frequencies(self, codes: Tensor, smoothing: float = JEFFREYS) -> Tensor:
         """log (n_k + s) / (n + s K_j) of every category, flat (sum K), in double precision."""
         self._check("codes", codes)
         check_positive("smoothing", smoothing)
@@ -85,6 +88,13 @@ class Baseline(nn.Module, ABC):
         checks.indices(name, codes, (len(codes), len(self.counts)), self.count)
         if len(codes) == 0:
             raise ValueError(f"{name}: got no rows; expected at least one")
+
+
+def check_at_least_one(**values: int) -> None:
+    """Each of the named values is 1 or more."""
+    for name, value in values.items():
+        if value < 1:
+            raise ValueError(f"{name}: got {value}; expected at least 1")
 
 
 def check_positive(name: str, value: float) -> None:

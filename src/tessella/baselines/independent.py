@@ -6,7 +6,7 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from tessella.baselines.base import Baseline
+from tessella.baselines.base import JEFFREYS, Baseline
 
 
 class Independent(Baseline):
@@ -28,12 +28,12 @@ class Independent(Baseline):
         super().__init__(counts, numbers_per_row=2 * len(counts))
         self.register_buffer("log_table", self.uniform())  # (sum K)
 
-    def fit(self, codes: Tensor, smoothing: float = 0.5) -> Self:
+    def fit(self, codes: Tensor, smoothing: float = JEFFREYS) -> Self:
         """Count.
 
         Args:
             codes: training rows, (B, N).
-            smoothing: s, rows that every category is given beforehand. 1/2 is the choice of Jeffreys and of
+            smoothing: s, rows that every category is given before counting. 1/2 is the choice of Jeffreys and of
                 Krichevsky and Trofimov: its excess code length over the best table is within a constant of the least
                 possible, whatever the table.
         """

@@ -7,7 +7,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from tessella.baselines.base import Baseline, check_positive, draw
+from tessella.baselines.base import Baseline, check_at_least_one, check_positive, draw
+
+SPREAD = 0.3  # of the random start: large enough to leave the saddle where all components agree, whatever the rows
 
 
 class CategoricalMixture(Baseline):
@@ -32,9 +34,8 @@ class CategoricalMixture(Baseline):
     log_table: Tensor
 
     def __init__(self, counts: Sequence[int], components: int):
-        if components < 1:
-            raise ValueError(f"components: got {components}; expected at least 1")
-        super().__init__(counts, numbers_per_row=2 * components + components * max(counts, default=1))
+        check_at_least_one(components=components)
+        super().__init__(counts, numbers_per_row=2 * components + 2 * max(counts, default=1))
         self.components = components
         weight = torch.full((components,), 1 / components, dtype=torch.float64)
         self.register_buffer("log_weight", weight.log())  # (M)
@@ -45,36 +46,92 @@ class CategoricalMixture(Baseline):
         self,
         codes: Tensor,
         validation: Tensor | None = None,
-        smoothing: float = 0.1,
+        smoothing: float = 0.03,
         iterations: int = 500,
         patience: int = 5,
         tolerance: float = 1e-4,
         seed: int = 0,
     ) -> Self:
-        """Start from random rows, iterate `improve`, keep the tables that the watched rows liked best.
+        """Start near the marginals, iterate `improve`, keep the tables that the watched rows liked best.
 
         Args:
             codes: training rows, (B, N).
             validation: the watched rows; without them the training rows are watched.
-            smoothing: see `improve`.
+            smoothing: see `improve`. Little is needed where validation rows say when to stop.
             iterations: at most so many.
             patience: stop after so many iterations without a gain on the watched rows.
             tolerance: nats per row that count as a gain.
             seed: of the random start.
         """
-        check_positive("iterations", iterations)
-        log_prior = self._start(codes, smoothing, seed)
+        check_at_least_one(iterations=iterations, patience=patience)
+        self.start(codes, seed)
         watched = codes if validation is None else validation
-        best, since = float(self.log_prob(watched).mean()), 0
-        kept = self.log_weight.clone(), self.log_table.clone()
+        self._check("validation", watched)
+        best, kept, stale = float(self.log_prob(watched).mean()), self._tables(), 0
         for _ in range(iterations):
-            self.improve(codes, log_prior, smoothing)
+            self.improve(codes, smoothing)
             value = float(self.log_prob(watched).mean())
-            since = 0 if value > best + tolerance else since + 1
+            stale = 0 if value > best + tolerance else stale + 1
             if value > best:
-                best, kept = value, (self.log_weight.clone(), self.log_table.clone())
-            if since >= patience:
+                best, kept = value, self._tables()
+            if stale >= patience:
                 break
-        self.log_weight.copy_(kept[0])
-        self.log_table.copy_(kept[1])
+        self.log_weight, self.log_table = kept
         return self
+
+    @torch.no_grad()
+    def start(self, codes: Tensor, seed: int = 0) -> None:
+        """w_m = 1 / M,  P_mj(k) ~ P_j(k) exp(0.3 noise): every component near the marginals, no two the same."""
+        noise = torch.randn(self.log_table.shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+        logits = self.log_frequencies(codes)[:, None] + SPREAD * noise.to(self.log_table)
+        for j in range(len(self.counts)):
+            self.log_table[self.segment(j)] = logits[self.segment(j)].log_softmax(0)
+        self.log_weight.copy_(torch.zeros_like(self.log_weight).log_softmax(0))
+
+    @torch.no_grad()
+    def improve(self, codes: Tensor, smoothing: float) -> float:
+        """w_m = (r_m + s) / (n + s M),  P_mj(k) = (r_mk + s P_j(k)) / (r_m + s): one iteration of EM.
+
+        r_m is the number of rows that component m is responsible for, r_mk of those with c_j = k, and P_j the marginal:
+        Dirichlet priors that weigh as much as s rows. The penalised likelihood never falls; with a tiny s, nor does
+        the likelihood.
+
+        Returns:
+            Mean of log P over the rows before the change.
+        """
+        check_positive("smoothing", smoothing)
+        marginal = self.log_frequencies(codes).exp()[:, None]
+        by_component, by_category, log_prob = self._expected_counts(codes)
+        total = len(codes) + smoothing * self.components
+        self.log_weight.copy_(((by_component + smoothing) / total).log())
+        self.log_table.copy_(((by_category + smoothing * marginal) / (by_component + smoothing)).log())
+        return log_prob / len(codes)
+
+    def _expected_counts(self, codes: Tensor) -> tuple[Tensor, Tensor, float]:
+        """r_m (M), r_mk (sum K, M) and the sum of log P, a block of rows at a time."""
+        by_component, by_category = torch.zeros_like(self.log_weight), torch.zeros_like(self.log_table)
+        log_prob = 0.0
+        for part in codes.split(self.rows_at_once):
+            joint = self._joint(part)
+            evidence = joint.logsumexp(-1, keepdim=True)
+            responsibility = (joint - evidence).exp()  # (b, M)
+            by_component += responsibility.sum(0)
+            for column in (part + self.offset).T:
+                by_category.index_add_(0, column, responsibility)
+            log_prob += float(evidence.sum())
+        return by_component, by_category, log_prob
+
+    def _joint(self, codes: Tensor) -> Tensor:
+        """log w_m prod_j P_mj(c_j), (b, M)."""
+        return functional.embedding_bag(codes + self.offset, self.log_table, mode="sum") + self.log_weight
+
+    def _tables(self) -> tuple[Tensor, Tensor]:
+        return self.log_weight.clone(), self.log_table.clone()
+
+    def _log_prob(self, codes: Tensor) -> Tensor:
+        return self._joint(codes).logsumexp(-1)
+
+    def _sample(self, rows: int) -> Tensor:
+        component = torch.multinomial(self.log_weight.exp(), rows, replacement=True)
+        columns = [draw(self.log_table[self.segment(j)].T[component]) for j in range(len(self.counts))]
+        return torch.stack(columns, -1)

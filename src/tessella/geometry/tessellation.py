@@ -1,4 +1,4 @@
-"""Learnable tessellations of R^D: Voronoi and Laguerre, boxed or not, one per variable or shared.
+"""What all learnable tessellations of R^D share: anchors, box, gauge; one per variable or shared by all.
 
 Shapes. A *shared* tessellation has anchors (K, D) and works on points (*batch, D). One *per variable* has anchors
 (N, K, D), each variable j with its own number of cells K_j <= K, and works on points (*batch, N, D). Cell indices
@@ -17,7 +17,7 @@ from tessella import checks, kernels
 from tessella.geometry.box import Box
 from tessella.geometry.placements import PLACEMENTS
 
-# Fraction by which anchors keep away from the box's walls and Laguerre radii from the next anchor: a saturated tanh or
+# Fraction by which anchors keep away from the box's walls, and Laguerre radii from the next anchor: a saturated tanh or
 # sigmoid must not put an anchor on a wall.
 KEPT_FROM_WALL = 1e-4
 
@@ -71,6 +71,7 @@ class Tessellation(nn.Module, ABC):
         Args:
             cells: a number for a shared tessellation; a sequence for one per variable, with so many cells each.
 
+        >>> from tessella import Voronoi
         >>> Voronoi.create([2, 5, 3], dim=4).anchors.shape
         torch.Size([3, 5, 4])
         """
@@ -129,6 +130,7 @@ class Tessellation(nn.Module, ABC):
             y: displacement from the anchor of `cell`, (*batch, [N,] D).
             cell: (*batch, [N]).
 
+        >>> from tessella import Voronoi
         >>> t = Voronoi(torch.tensor([[-1.0], [1.0]]))
         >>> t.gauge(torch.tensor([[0.5], [-7.0]]), torch.tensor([0, 0]))
         tensor([0.5000, 0.0000], grad_fn=<ViewBackward0>)
@@ -145,7 +147,7 @@ class Tessellation(nn.Module, ABC):
 
     def anchor_columns(self, cell: Tensor) -> Tensor:
         """x_k (G, D, M) for columns of cell indices (G, M)."""
-        return _take(self._anchor_columns(), cell)
+        return take(self._anchor_columns(), cell)
 
     def anchor_and_gauge(self, y: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
         """x_k (G, D, M) and h(y) (G, M), for columns y (G, D, M) and cell (G, M).
@@ -156,8 +158,8 @@ class Tessellation(nn.Module, ABC):
         anchors = self._anchor_columns()
         weights = self._weights(anchors)
         wall = kernels.active_wall(y, cell, anchors, weights, self.counts)
-        here = _take(anchors, cell)
-        step = _take(anchors, wall) - here  # x_i - x_k, exact zero when no wall is ahead
+        here = take(anchors, cell)
+        step = take(anchors, wall) - here  # x_i - x_k, exact zero when no wall is ahead
         margin = (step * step).sum(1)
         if weights is not None:
             margin = margin - weights.gather(1, wall) + weights.gather(1, cell)
@@ -239,63 +241,7 @@ class Tessellation(nn.Module, ABC):
         return f"cells={cells}, dim={self.dim}, learnable={isinstance(self.free, nn.Parameter)}"
 
 
-class Voronoi(Tessellation):
-    """V_k = { x : |x - x_k| < |x - x_i| for all i }.
-
-    >>> Voronoi(torch.tensor([[-1.0, 0.0], [1.0, 0.0]])).nearest(torch.tensor([[0.2, 5.0]]))
-    tensor([1])
-    """
-
-    def _weights(self, anchors: Tensor) -> Tensor | None:
-        return self._offsets
-
-
-class Laguerre(Tessellation):
-    """L_k = { x : |x - x_k|^2 - w_k < |x - x_i|^2 - w_i for all i }, w_k = r_k^2, r_k = d_k sigmoid(rho_k).
-
-    d_k is the distance from anchor k to the nearest other one, so r_k < d_k and every anchor lies inside its own cell:
-    w_i - w_k <= w_i < d_i^2 <= |x_i - x_k|^2. Cells can grow and shrink without moving their anchors.
-    """
-
-    def __init__(
-        self, anchors: Tensor, box: Box | None = None, cells: Sequence[int] | None = None, learnable: bool = True
-    ):
-        super().__init__(anchors, box, cells, learnable)
-        rho = torch.zeros(anchors.shape[:-1], dtype=anchors.dtype)
-        self.rho: Tensor
-        if learnable:
-            self.rho = nn.Parameter(rho)
-        else:
-            self.register_buffer("rho", rho)
-
-    def _weights(self, anchors: Tensor) -> Tensor:
-        rho = self.rho.reshape(anchors.shape[0], -1)
-        radius = self._spacing(anchors) * ((1 - KEPT_FROM_WALL) * rho.sigmoid())
-        return radius.square() if self._offsets is None else radius.square() + self._offsets
-
-    def _spacing(self, anchors: Tensor) -> Tensor:
-        """d_k: distance to the nearest other anchor (0 where there is none), with gradients; (G, K)."""
-        if anchors.shape[-1] == 1:
-            return torch.zeros_like(anchors[:, 0])
-        other = self._nearest_other(anchors.detach())
-        gap = anchors - _take(anchors, other)
-        return (gap * gap).sum(1).add(torch.finfo(gap.dtype).tiny).sqrt()
-
-    def _nearest_other(self, anchors: Tensor) -> Tensor:
-        """Index of the nearest other anchor; the cell itself for padding and for variables with one cell."""
-        rows = []
-        own = torch.arange(anchors.shape[-1], device=anchors.device)
-        for block in own.split(kernels.CELLS_PER_BLOCK):
-            gap = kernels.squared_distances(anchors[..., block], anchors)
-            gap = gap.masked_fill(block[:, None] == own, torch.inf)
-            if self._offsets is not None:
-                gap = gap - self._offsets[:, None] - self._offsets[:, block, None]
-            closest, index = gap.min(-1)
-            rows.append(torch.where(closest.isinf(), block, index))
-        return torch.cat(rows, 1)
-
-
-def _take(columns: Tensor, index: Tensor) -> Tensor:
+def take(columns: Tensor, index: Tensor) -> Tensor:
     """(G, D, K)[index (G, M)] -> (G, D, M)."""
     return columns.gather(2, index[:, None].expand(-1, columns.shape[1], -1))
 

@@ -1,0 +1,26 @@
+"""What a user would try first: models of rows with exact likelihoods, to stand beside ours in every table."""
+
+from tessella.baselines.base import Baseline
+from tessella.baselines.chow_liu import ChowLiu
+from tessella.baselines.discrete_flow import DiscreteFlow
+from tessella.baselines.independent import Independent
+from tessella.baselines.mixture import CategoricalMixture
+from tessella.baselines.transformer import CausalTransformer
+
+BASELINES: dict[str, type[Baseline]] = {
+    "independent": Independent,
+    "chow-liu": ChowLiu,
+    "mixture": CategoricalMixture,
+    "causal-transformer": CausalTransformer,
+    "discrete-flow": DiscreteFlow,
+}
+
+__all__ = [
+    "BASELINES",
+    "Baseline",
+    "CategoricalMixture",
+    "CausalTransformer",
+    "ChowLiu",
+    "DiscreteFlow",
+    "Independent",
+]
