@@ -17,15 +17,17 @@ if TYPE_CHECKING:
 Window = tuple[float, float, float, float]
 
 
-def draw_tessellation(axes: "Axes", tessellation: Tessellation, window: Window, variable: int = 0) -> None:
-    """Cell borders and anchors of one variable's planar tessellation."""
+def draw_tessellation(
+    axes: "Axes", tessellation: Tessellation, window: Window, variable: int = 0, marker: float = 9
+) -> None:
+    """Cell borders and anchors (of size `marker`) of one variable's planar tessellation."""
     from matplotlib.collections import PolyCollection
 
     corners = [polygon.numpy() for polygon in polygons(tessellation, window, variable) if len(polygon)]
     axes.add_collection(PolyCollection(corners, facecolors="none", edgecolors=GREY, linewidths=0.8))
     anchors = tessellation.anchors.detach()
     anchors = anchors if tessellation.shared else anchors[variable, : tessellation.counts[variable]]
-    axes.scatter(anchors[:, 0], anchors[:, 1], s=9, color=INK, zorder=3)
+    axes.scatter(anchors[:, 0], anchors[:, 1], s=marker, color=INK, zorder=3)
     axes.set(xlim=window[:2], ylim=window[2:])
 
 

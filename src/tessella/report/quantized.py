@@ -37,17 +37,19 @@ def draw_learned_cells(path: Path, model: SemiDiscrete, samples: int = 3000) -> 
     figure, panels = new_figure(count, panel=(4.4, 4.4))
     for j, axes in enumerate(panels):
         window = _window(torch.cat([tessellation.anchors[j, : cells.counts[j]].cpu(), x[:, j]]))
-        draw_tessellation(axes, tessellation, window, j)
+        draw_tessellation(axes, tessellation, window, j, marker=3)
         axes.scatter(x[:, j, 0], x[:, j, 1], c=codes[:, j], s=3, cmap="viridis", alpha=0.6, linewidths=0, zorder=2)
-        bare(axes, f"variable {j + 1}: {cells.counts[j]} cells, samples coloured by category")
+        bare(axes, f"variable {j + 1}")
+    figure.suptitle("learned cells, with samples of the density coloured by category", fontsize=11)
     return save(figure, path)
 
 
 def _window(points: Tensor) -> Window:
+    """A square around nearly all points."""
     low, high = points.quantile(0.003, dim=0), points.quantile(0.997, dim=0)
-    margin = 0.08 * (high - low)
-    (left, bottom), (right, top) = (low - margin).tolist(), (high + margin).tolist()
-    return left, right, bottom, top
+    half = 0.55 * float((high - low).max())
+    x, y = ((low + high) / 2).tolist()
+    return x - half, x + half, y - half, y + half
 
 
 def draw_training_curve(path: Path, metrics: list[dict[str, float]], floor: float | None) -> Path:
