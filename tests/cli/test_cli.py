@@ -42,6 +42,7 @@ def test_evaluate_with_audits_and_record(run, tmp_path):
         assert part in said
     record = json.loads((tmp_path / "r.json").read_text())
     wanted = {"data", "partial", "method", "density", "preset", "seed", "elbo_nll", "iw_nll", "iw_samples", "stderr"}
+    wanted |= {"steps", "seconds", "validation_nll"}
     assert wanted | {"floor", "command", "commit", "hardware"} <= set(record)
     assert record["floor"] - 3 * record["stderr"] <= record["iw_nll"] <= record["elbo_nll"]
 

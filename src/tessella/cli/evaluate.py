@@ -55,8 +55,9 @@ def evaluate(
         audits = [one for one in found if one is not None]
         print(*audits, sep="\n")
     if record is not None:
-        said = record_of(loaded, part=part, **asdict(result), audits=[asdict(one) for one in audits])
-        records.write(record, said)
+        measured = {**asdict(result), "evaluation_seconds": result.seconds, "audits": [asdict(one) for one in audits]}
+        del measured["seconds"]  # of a record, `seconds` is the training
+        records.write(record, record_of(loaded, part=part, **measured))
         print(f"record: {record}")
     if not all(one.passed for one in audits):
         raise SystemExit(2)

@@ -61,9 +61,6 @@ def _quantized(data: str, out: Path, results: Path | None, steps: int, samples: 
         draw_quantized(out / f"{data}.png", target.probabilities, frequencies, probabilities, title),
         draw_learned_cells(out / f"{data}-cells.png", run.model),
     ]
-    record = record_of(
-        run, fitted, kl=result.kl, kl_independent=result.kl_independent, mass=result.mass, samples=samples
-    )
-    records.write((results or out) / f"quantized-2d-{data}.json", {"result": asdict(result), **record})
+    records.write((results or out) / f"quantized-2d-{data}.json", record_of(run, **asdict(result)))
     print(f"{title}\nmass of all cells {result.mass:.4f}; trained {fitted.seconds:.0f} s, {fitted.steps:,} steps")
     print(*pictures, sep="\n")

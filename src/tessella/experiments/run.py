@@ -11,7 +11,7 @@ from torch import Tensor
 from tessella import records
 from tessella.data import TABLES, TOYS, Schema, Table, Variable, load_table, quantized_toy
 from tessella.models import SemiDiscrete, SemiDiscreteConfig, build
-from tessella.training import FitResult, TrainingConfig, fit, load_best
+from tessella.training import FitResult, RunFolder, TrainingConfig, fit, load_best
 
 QUANTIZED = "quantized-"
 TRAIN_ROWS, OTHER_ROWS = 200_000, 10_000
@@ -110,20 +110,20 @@ def load_run(folder: Path, device: str = "cpu") -> TrainedRun:
     return TrainedRun(folder, config, load_data(config.data), model.to(device).eval())
 
 
-def record_of(run: TrainedRun, result: FitResult | None = None, **measured: Any) -> dict[str, Any]:
-    """What results/ keeps of a run, with where it comes from."""
-    model = run.config.model
-    trained: dict[str, Any] = {}
-    if result is not None:
-        validation = result.best_validation
-        trained = {"steps": result.steps, "seconds": round(result.seconds, 1), "validation_nll": validation}
+def record_of(run: TrainedRun, **measured: Any) -> dict[str, Any]:
+    """What results/ keeps of a run: what it was, how long it trained, what was measured, where that comes from."""
+    model, standing = run.config.model, RunFolder(run.folder).standing()
+    if standing is None:
+        raise FileNotFoundError(f"{run.folder}: no resume state there; expected the folder of a run that was trained")
     return {
         "data": run.table.name,
         "partial": run.table.partial,
         "method": model.dequantizer,
         "density": model.density,
         "preset": run.config.preset,
-        **trained,
+        "steps": standing.step,
+        "seconds": round(standing.seconds, 1),
+        "validation_nll": standing.best_validation,
         **measured,
         "floor": run.table.floor,
         "model": asdict(model),
