@@ -1,10 +1,15 @@
-"""Double precision and a fixed seed for every test, unless the test says otherwise."""
+"""Double precision, a fixed seed and one thread for every test, unless the test says otherwise."""
 
+import os
 from collections.abc import Iterator
 
 import pytest
 import torch
 from hypothesis import settings
+
+# Tests run side by side, one worker a core; threads inside the workers (and their subprocesses) would fight.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+torch.set_num_threads(1)
 
 settings.register_profile("tessella", deadline=None, max_examples=40, derandomize=True)
 settings.load_profile("tessella")
