@@ -28,7 +28,16 @@ FLOORS = [
 FLOOR_OF = {room: len(FLOORS) - level for level, rooms in enumerate(FLOORS) for room in rooms}
 
 # Libraries that only one room may import.
-ONLY_IN = {"triton": "kernels", "lightning_fabric": "training", "matplotlib": "report", "pooch": "data", "tyro": "cli"}
+ONLY_IN = {
+    "triton": "kernels",
+    "lightning_fabric": "training",
+    "pooch": "data",
+    "matplotlib": "report",
+    "sklearn": "estimators",
+    "narwhals": "estimators",
+    "pyarrow": "cli",
+    "tyro": "cli",
+}
 
 
 def imports(file: Path) -> set[str]:
@@ -71,6 +80,6 @@ def test_libraries_stay_in_their_room(file: Path):
 
 def test_import_is_light():
     """`import tessella` costs little more than `import torch`."""
-    heavy = ["matplotlib", "sklearn", "lightning_fabric", "pooch", "zuko", "tyro", "pandas"]
+    heavy = ["matplotlib", "sklearn", "narwhals", "pyarrow", "pandas", "lightning_fabric", "pooch", "zuko", "tyro"]
     script = f"import sys, tessella; print([m for m in {heavy} if m in sys.modules])"
     assert subprocess.check_output([sys.executable, "-c", script], text=True).strip() == "[]"

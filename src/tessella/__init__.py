@@ -1,8 +1,33 @@
 """tessella: likelihood models that join discrete and continuous data through learnable tessellations of space."""
 
+from typing import TYPE_CHECKING, Any
+
 from tessella.bijections import ActNorm, Bijection, CellBijection, Chain, Invert
 from tessella.geometry import Box, Laguerre, Tessellation, Voronoi
 
+if TYPE_CHECKING:
+    from tessella.estimators import TabularFlow
+
 __version__ = "0.1.0"
 
-__all__ = ["ActNorm", "Bijection", "Box", "CellBijection", "Chain", "Invert", "Laguerre", "Tessellation", "Voronoi"]
+__all__ = [
+    "ActNorm",
+    "Bijection",
+    "Box",
+    "CellBijection",
+    "Chain",
+    "Invert",
+    "Laguerre",
+    "TabularFlow",
+    "Tessellation",
+    "Voronoi",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Estimators bring scikit-learn with them, so they are imported when first asked for."""
+    if name == "TabularFlow":
+        from tessella.estimators import TabularFlow
+
+        return TabularFlow
+    raise AttributeError(f"module 'tessella' has no attribute {name!r}")

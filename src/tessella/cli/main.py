@@ -9,12 +9,16 @@ from tessella.cli.demo import demo
 from tessella.cli.evaluate import evaluate
 from tessella.cli.reproduce import reproduce
 from tessella.cli.sample import sample
+from tessella.cli.table import anomalies, fit, score
 from tessella.cli.train import train
 
 COMMANDS: dict[str, Callable[..., Any]] = {
+    "fit": fit,
+    "score": score,
+    "anomalies": anomalies,
+    "sample": sample,
     "train": train,
     "evaluate": evaluate,
-    "sample": sample,
     "data": data,
     "reproduce": reproduce,
     "demo": demo,
@@ -22,7 +26,7 @@ COMMANDS: dict[str, Callable[..., Any]] = {
 
 DESCRIPTION = """Likelihoods you can trust for categories, mixed tables, sets and text.
 
-Train a model on a table, evaluate it with valid bounds and audits, sample from it, reproduce the paper."""
+Your own table: fit, score, anomalies, sample. Research: train, evaluate, reproduce, data."""
 
 
 def main() -> None:

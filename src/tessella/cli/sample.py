@@ -1,32 +1,38 @@
 """`tessella sample`."""
 
-import csv
-import sys
 from pathlib import Path
 
 import tyro
 
 
-def sample(run: tyro.conf.Positional[Path], rows: int = 10, out: Path | None = None, seed: int = 0) -> None:
-    """Draw new rows from a run's model, as CSV with the columns' own names and categories.
+def sample(model: tyro.conf.Positional[Path], rows: int = 10, out: Path | None = None, seed: int = 0) -> None:
+    """Draw new rows, with the columns' own names and categories, as CSV or Parquet.
 
     Args:
-        run: run folder, as `tessella train` makes it.
+        model: folder that `tessella fit` or `tessella train` made.
         rows: how many.
-        out: file to write; standard output without it.
+        out: file to write, .csv or .parquet; CSV to standard output without it.
         seed: of the draws.
     """
+    import pyarrow as pa
+
+    from tessella.cli.files import write_table
+    from tessella.estimators import TabularFlow
+    from tessella.estimators.arrow import to_arrow
+    from tessella.estimators.saving import DESCRIPTION
+
+    if (model / DESCRIPTION).exists():
+        write_table(to_arrow(TabularFlow.load(model).sample(rows, random_state=seed)), out)
+    else:
+        write_table(pa.table(_rows_of_run(model, rows, seed)), out)
+
+
+def _rows_of_run(folder: Path, rows: int, seed: int) -> dict[str, list[str]]:
     import torch
 
     from tessella.experiments import load_run
 
     torch.manual_seed(seed)
-    loaded = load_run(run)
-    table = [[variable.name for variable in loaded.table.schema.variables]]
-    table += [list(row) for row in loaded.table.schema.decode(loaded.model.sample(rows))]
-    if out is None:
-        csv.writer(sys.stdout).writerows(table)
-        return
-    with out.open("w", newline="") as file:
-        csv.writer(file).writerows(table)
-    print(f"{rows:,} rows: {out}")
+    run = load_run(folder)
+    columns = zip(*run.table.schema.decode(run.model.sample(rows)), strict=True)
+    return {variable.name: list(column) for variable, column in zip(run.table.schema.variables, columns, strict=True)}

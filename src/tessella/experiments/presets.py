@@ -7,6 +7,7 @@ from tessella.models import SemiDiscreteConfig
 from tessella.training import TrainingConfig
 
 # tessella train nursery --out runs/nursery
+# 3.5 minutes on one CPU core; IW-100 test bound 9.506 nats, floor 9.470 (results/nursery-cpu.json).
 NURSERY = RunConfig(
     data=DataConfig("nursery"),
     model=SemiDiscreteConfig(
@@ -17,6 +18,7 @@ NURSERY = RunConfig(
 )
 
 # tessella reproduce quantized-2d --data pinwheel
+# 4 minutes on one CPU core; KL 0.157 nats, independent variables 1.026 (results/quantized-2d-pinwheel.json).
 QUANTIZED_2D = RunConfig(
     data=DataConfig("quantized-pinwheel"),
     model=SemiDiscreteConfig(
@@ -34,7 +36,8 @@ QUANTIZED_2D = RunConfig(
     preset="quantized-2d-cpu",
 )
 
-# tessella train paper --name connect4 --out runs/connect4-paper : the published architecture and budget.
+# tessella train paper --name connect4 --out runs/connect4-paper
+# The published architecture and budget, for one GPU; not run yet.
 PAPER = RunConfig(
     data=DataConfig("connect4"),
     model=SemiDiscreteConfig(

@@ -1,0 +1,55 @@
+"""Why a row is odd: what each of its columns does to its likelihood."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tessella.estimators.encoding import Encoding
+from tessella.estimators.marginals import Marginals
+from tessella.estimators.network import log_likelihood
+from tessella.models import SemiDiscrete
+from tessella.models.semidiscrete import log_mean_exp
+from tessella.training.randomness import derived_seed, undisturbed_noise
+
+REPLACEMENTS = 16
+REASONS = 3
+
+
+def contributions(
+    model: SemiDiscrete, encoding: Encoding, rows: Tensor, scores: Tensor, samples: int, seed: int
+) -> Tensor:
+    """log 1/M sum_m P(row with v_m in place of its value) - log P(row), v_m ~ the column's marginal: (B, columns).
+
+    How much likelier the row would be with an ordinary value in that column: large for the columns that make it odd,
+    about 0 for those that fit, negative for those that fit unusually well. A column with a single value has 0.
+
+    Args:
+        model: that scores.
+        encoding: of its columns.
+        rows: odd rows, (B, G + R).
+        scores: their log-likelihood, (B).
+        samples: of the bound.
+        seed: of the replacements and of the bound's noise.
+    """
+    marginals = Marginals(model, encoding)
+    result = torch.zeros(len(rows), len(encoding.columns), dtype=torch.float64)
+    with undisturbed_noise(torch.device("cpu")):
+        torch.manual_seed(derived_seed(seed, "replacements"))
+        for column in range(len(encoding.columns)):
+            if tokens := encoding.tokens(column):
+                replaced = rows.repeat(REPLACEMENTS, 1)
+                replaced[:, tokens] = marginals.draw(column, REPLACEMENTS).repeat_interleave(len(rows), 0).to(rows)
+                bound = log_likelihood(model, replaced, samples, seed).view(REPLACEMENTS, len(rows))
+                result[:, column] = log_mean_exp(bound) - scores
+    return result
+
+
+def reasons(encoding: Encoding, shares: Tensor) -> dict[str, list[Any]]:
+    """The columns with the largest contributions (B, columns): column_1, contribution_1, column_2, ..."""
+    values, order = shares.sort(1, descending=True)
+    found: dict[str, list[Any]] = {}
+    for place in range(min(REASONS, len(encoding.columns))):
+        found[f"column_{place + 1}"] = [encoding.columns[i].name for i in order[:, place].tolist()]
+        found[f"contribution_{place + 1}"] = values[:, place].tolist()
+    return found

@@ -1,0 +1,54 @@
+"""Every column on its own: a crude law f(v) to propose values from and to weigh them with."""
+
+from math import log, pi
+
+import torch
+from torch import Tensor
+
+from tessella.dequantizers.mixed import MixedDequantizer
+from tessella.estimators.encoding import Encoding
+from tessella.models import SemiDiscrete
+
+
+class Marginals:
+    """f(v) = training frequency of a category; N(T(v)) T'(v) for a number, whose map T makes it look normal.
+
+    Args:
+        model: whose dequantizer holds the maps.
+        encoding: whose columns hold the frequencies.
+    """
+
+    def __init__(self, model: SemiDiscrete, encoding: Encoding):
+        assert isinstance(model.dequantizer, MixedDequantizer)
+        self.encoding, self.scale = encoding, model.dequantizer.scale
+        self.device = self.scale.t.device
+
+    def draw(self, column: int, count: int) -> Tensor:
+        """So many values of a column, as they stand in a row: (count, tokens of the column)."""
+        spec, tokens = self.encoding.columns[column], self.encoding.tokens(column)
+        codes = torch.multinomial(torch.tensor(spec.frequencies).double(), count, replacement=True).double()
+        if not spec.number:
+            return codes[:, None].to(self.device)
+        place = tokens[-1] - len(self.encoding.counts)
+        z = torch.zeros(count, len(self.encoding.numbers), dtype=torch.float64, device=self.device)
+        z[:, place] = torch.randn(count, dtype=torch.float64).to(self.device)
+        value = self.scale.inverse(z)[:, place].clamp(spec.low, spec.high)
+        value = value.floor() if self.encoding.unit[place] else value
+        present = codes.to(self.device)
+        return torch.stack([present, value * present], 1) if len(tokens) > 1 else value[:, None]
+
+    def log_prob(self, column: int, rows: Tensor) -> Tensor:
+        """log f of a column's values in rows (B, G + R): (B)."""
+        spec, tokens = self.encoding.columns[column], self.encoding.tokens(column)
+        shares = torch.tensor(spec.frequencies, dtype=torch.float64, device=rows.device)
+        log_shares = (shares / shares.sum()).log()
+        if not spec.number:
+            return log_shares[rows[:, tokens[0]].long()]
+        place = tokens[-1] - len(self.encoding.counts)
+        values = rows[:, len(self.encoding.counts) :] + 0.5 * self.encoding.unit[place]
+        z, slope = (part[:, place] for part in self.scale.forward_and_ladj(values))
+        log_density = slope - 0.5 * z.square() - 0.5 * log(2 * pi)
+        if len(tokens) == 1:
+            return log_density
+        present = rows[:, tokens[0]].long()
+        return log_shares[present] + torch.where(present == 1, log_density, 0)

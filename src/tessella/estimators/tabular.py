@@ -1,0 +1,301 @@
+"""`TabularFlow`: one joint likelihood for the rows of a table."""
+
+import numbers
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator, DensityMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+
+from tessella.dequantizers.cells import VoronoiCells
+from tessella.estimators import conditioning, frames, saving
+from tessella.estimators.anomalies import contributions, reasons
+from tessella.estimators.columns import Column, learn
+from tessella.estimators.encoding import Encoding
+from tessella.estimators.inputs import check_rows, matched
+from tessella.estimators.network import Plan, Size, build, device_of, log_likelihood
+from tessella.estimators.network import learn as train
+from tessella.estimators.values import Value, shown
+from tessella.training.randomness import derived_seed, seed_noise, undisturbed_noise
+
+FEW_EFFECTIVE = 0.1  # of the rows asked for
+
+
+@dataclass(frozen=True)
+class Embedding:
+    """positions[k] is where the cell of categories[k] has its anchor: (K, D)."""
+
+    categories: tuple[Value, ...]
+    positions: np.ndarray
+
+
+class TabularFlow(DensityMixin, BaseEstimator):
+    """log p(row) >= E_q log 1/S sum_s p(x_s) / q(x_s | row): how likely each row of a table is, and more such rows.
+
+    All columns join one flow. Its likelihood is a mass in categorical, ordinal, boolean, count and date columns and a
+    density, per unit of the column, in continuous ones: rows can be compared with each other, tables in other units
+    cannot. Missing values are modelled, as a category of their own or by an indicator; no row is dropped.
+
+    Types of columns, where `column_types` does not say: booleans are "boolean"; text is "categorical" ("ordinal" where
+    the dtype has an order); integers, also those written as floats, are "ordinal" with at most 30 different values and
+    "count" with more; other numbers are "continuous", or "ordinal" with at most 30 values of ten rows each; dates are
+    "date", counted in days. A column with a single value is kept, has probability 1, and accepts no other value.
+
+    Args:
+        column_types: type of some columns by name: "categorical", "ordinal", "boolean", "count", "continuous", "date".
+        dim: dimensions of each column's cells.
+        blocks: coupling blocks of the flow.
+        width: width of its networks.
+        time_budget: seconds of training; the learning-rate schedule is fitted to it. None: no limit.
+        max_steps: most updates; None: 6000, or as many as the time budget allows.
+        learning_rate: peak learning rate.
+        batch_size: rows per update.
+        samples: S of the bound that scores.
+        validation_fraction: share of the rows held out for early stopping.
+        unseen: what to do with a category that training did not see: "error", or "missing" to take it for missing.
+        device: "auto", "cpu" or "cuda".
+        random_state: fixes split, training, scores and samples.
+        progress: show a progress bar.
+
+    Attributes:
+        columns_: what was learned about each column: type, categories, range.
+        history_: step, seconds, loss and validation value (nats per row) during training.
+        best_validation_: the lowest validation value, an upper bound of the mean negative log-likelihood, in nats.
+        n_iter_: updates done.
+        stopped_: why training ended: "steps", "patience", "time_budget" or "interrupted" (Ctrl-C keeps the best).
+        effective_sample_size_: of the last `sample` with conditions.
+
+    >>> import numpy as np
+    >>> table = np.array([["a", "x"], ["b", "y"]] * 50)
+    >>> flow = TabularFlow(dim=2, blocks=1, width=8, max_steps=5, device="cpu", random_state=0, progress=False)
+    >>> flow.fit(table).sample(3).shape
+    (3, 2)
+    """
+
+    def __init__(
+        self,
+        column_types: Mapping[str, str] | None = None,
+        *,
+        dim: int = 2,
+        blocks: int = 4,
+        width: int = 32,
+        time_budget: float | None = None,
+        max_steps: int | None = None,
+        learning_rate: float = 5e-3,
+        batch_size: int = 32,
+        samples: int = 64,
+        validation_fraction: float = 0.1,
+        unseen: Literal["error", "missing"] = "error",
+        device: Literal["auto", "cpu", "cuda"] = "auto",
+        random_state: Any = None,
+        progress: bool = True,
+    ):
+        self.column_types = column_types
+        self.dim = dim
+        self.blocks = blocks
+        self.width = width
+        self.time_budget = time_budget
+        self.max_steps = max_steps
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.samples = samples
+        self.validation_fraction = validation_fraction
+        self.unseen = unseen
+        self.device = device
+        self.random_state = random_state
+        self.progress = progress
+
+    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: N803 (scikit-learn's name)
+        """Learn the joint law of the rows of a pandas, polars or pyarrow table or a 2-D array; `y` is ignored."""
+        self._check_parameters()
+        frame = frames.read(X)
+        check_rows(frame, least=2)
+        kinds = self._kinds(frame)
+        named = zip(frame.names, frame.columns, strict=True)
+        learned = [learn(name, values, kinds.get(name), frame.orders.get(name)) for name, values in named]
+        self._describe(frame.layout, tuple(learned))
+        self.seed_ = int(check_random_state(self.random_state).randint(2**31 - 1))
+        rows = self._split(self.encoding_.encode(frame.columns))
+        self.model_, result, self.history_ = train(self.encoding_, self._size(), rows, self._plan())
+        self.best_validation_, self.n_iter_, self.stopped_ = result.best_validation, result.steps, result.stopped
+        return self
+
+    def score_samples(self, X: Any, samples: int | None = None) -> np.ndarray:  # noqa: N803
+        """Log-likelihood of each row, in nats: a lower bound, tighter with more `samples`; the same at every call."""
+        rows = self._encode(X)
+        return log_likelihood(self.model_, rows, self._samples(samples), self.seed_).numpy()
+
+    def score(self, X: Any, y: Any = None) -> float:  # noqa: N803
+        """Mean log-likelihood of the rows, in nats."""
+        return float(self.score_samples(X).mean())
+
+    def sample(self, n: int = 1, conditions: Mapping[str, Any] | None = None, random_state: Any = None) -> Any:
+        """New rows, in a frame like the one that was fitted: same library, columns, dtypes and categories.
+
+        Numbers are kept inside the range that training saw. Rows that meet conditions on categories are drawn exactly
+        where that is feasible, otherwise, and for numbers, by importance resampling: `effective_sample_size_` says how
+        many independent rows they are worth.
+
+        Args:
+            n: number of rows.
+            conditions: values of some columns; None in them stands for missing.
+            random_state: of this call; None takes the estimator's, so that an integer there repeats the same rows.
+        """
+        check_is_fitted(self, "model_")
+        if not isinstance(n, numbers.Integral) or n < 1:
+            raise ValueError(f"n: got {n!r}; expected a positive integer")
+        given = conditioning.given_values(self.encoding_, conditions or {})
+        state = self.random_state if random_state is None else random_state
+        device = device_of(self.model_)
+        with undisturbed_noise(device):
+            seed_noise(derived_seed(int(check_random_state(state).randint(2**31 - 1)), "sample"), device)
+            rows = self._sample_given(int(n), given) if given else self.model_.sample(int(n))
+        return frames.write(self.layout_, self.encoding_.decode(rows))
+
+    def anomalies(self, X: Any, top: int = 20, samples: int | None = None) -> Any:  # noqa: N803
+        """The least likely rows, and for each the columns that make it so: a frame of the library of `X`.
+
+        Columns: `row` (position in X), `score` (nats), then `column_1`, `contribution_1`, ...: by how many nats the row
+        would be likelier with ordinary values in that column (drawn from the column alone), largest first.
+        """
+        rows, samples = self._encode(X), self._samples(samples)
+        scores = log_likelihood(self.model_, rows, samples, self.seed_)
+        oddest = scores.argsort()[: max(0, top)]
+        shares = contributions(self.model_, self.encoding_, rows[oddest], scores[oddest], samples, self.seed_)
+        found = {"row": oddest.tolist(), "score": scores[oddest].tolist()}
+        return frames.write_new(frames.library_of(X), found | reasons(self.encoding_, shares))
+
+    def embedding(self, column: str) -> Embedding:
+        """The categories of a column and the learned positions of their cells' anchors."""
+        check_is_fitted(self, "model_")
+        index = self.encoding_.index(column)
+        spec = self.columns_[index]
+        if spec.number or len(spec.categories) < 2:
+            what = f"is {spec.kind}" if spec.number else f"has the single value {shown(spec.categories)}"
+            raise ValueError(f"column {column!r}: {what}; expected a column of at least two categories")
+        cells = self.model_.dequantizer.cells
+        assert isinstance(cells, VoronoiCells)
+        anchors = cells.map.tessellation.anchors[self.encoding_.tokens(index)[0], : len(spec.categories)]
+        return Embedding(spec.categories, anchors.detach().cpu().numpy())
+
+    def save(self, folder: Path | str) -> None:
+        """Write the estimator into a folder, as JSON and safetensors."""
+        check_is_fitted(self, "model_")
+        params = self.get_params()
+        if not isinstance(self.random_state, int):
+            params["random_state"] = None  # a generator is no setting; `seed_` is what it gave
+        fitted = {name: getattr(self, name) for name in _FITTED}
+        description = {
+            "tessella": _version(),
+            "params": params | {"column_types": dict(self.column_types or {}) or None},
+            "layout": self.layout_.to_json(),
+            "columns": [column.to_json() for column in self.columns_],
+            "fitted": fitted,
+        }
+        saving.write(Path(folder), description, self.model_)
+
+    @classmethod
+    def load(cls, folder: Path | str, device: Literal["auto", "cpu", "cuda"] = "auto") -> Self:
+        """The estimator that `save` wrote, on a device of this machine; nothing in the folder is executed."""
+        said = saving.read(Path(folder))
+        flow = cls(**{**said["params"], "device": device})
+        flow._check_parameters()
+        columns = tuple(Column.from_json(column) for column in said["columns"])
+        flow._describe(frames.Layout.from_json(said["layout"]), columns)
+        for name in _FITTED:
+            setattr(flow, name, said["fitted"][name])
+        flow.model_ = build(flow.encoding_, flow._size())
+        saving.read_weights(Path(folder), flow.model_)
+        cuda = device != "cpu" and torch.cuda.is_available()
+        flow.model_.to("cuda" if cuda else "cpu").eval()
+        return flow
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
+
+    def _check_parameters(self) -> None:
+        choices = {"unseen": ("error", "missing"), "device": ("auto", "cpu", "cuda")}
+        for name, expected in choices.items():
+            if getattr(self, name) not in expected:
+                raise ValueError(f"{name}: got {getattr(self, name)!r}; expected one of {', '.join(expected)}")
+        if self.device == "cuda" and not torch.cuda.is_available():
+            raise ValueError("device: got 'cuda', but torch sees no GPU here; expected 'cpu' or 'auto'")
+        if not 0 < self.validation_fraction < 1:
+            raise ValueError(f"validation_fraction: got {self.validation_fraction}; expected a number between 0 and 1")
+
+    def _describe(self, layout: frames.Layout, columns: tuple[Column, ...]) -> None:
+        self.layout_, self.columns_, self.encoding_ = layout, columns, Encoding(columns)
+        self.n_features_in_ = len(columns)
+        self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
+        if not layout.is_array and all(isinstance(label, str) for label in layout.labels):
+            self.feature_names_in_ = np.array(layout.labels, dtype=object)
+
+    def _kinds(self, frame: frames.Frame) -> dict[str, str]:
+        kinds = dict.fromkeys(frame.categorical, "categorical") | dict(self.column_types or {})
+        unknown = [name for name in kinds if name not in frame.names]
+        if unknown:
+            raise ValueError(f"column_types: got {shown(unknown)}; expected columns, which are {shown(frame.names)}")
+        return kinds
+
+    def _split(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """Training and validation rows, at least one of each."""
+        order = torch.randperm(len(rows), generator=torch.Generator().manual_seed(derived_seed(self.seed_, "split")))
+        held_out = min(max(1, round(self.validation_fraction * len(rows))), len(rows) - 1)
+        return rows[order[held_out:]], rows[order[:held_out]]
+
+    def _size(self) -> Size:
+        return Size(self.dim, self.blocks, self.width)
+
+    def _plan(self) -> Plan:
+        return Plan(
+            seed=self.seed_,
+            device=self.device,
+            max_steps=self.max_steps,
+            time_budget=self.time_budget,
+            learning_rate=self.learning_rate,
+            batch_size=self.batch_size,
+            progress=self.progress,
+        )
+
+    def _samples(self, samples: int | None) -> int:
+        chosen = self.samples if samples is None else samples
+        if chosen < 1:
+            raise ValueError(f"samples: got {chosen}; expected at least 1")
+        return chosen
+
+    def _encode(self, X: Any) -> Tensor:  # noqa: N803
+        check_is_fitted(self, "model_")
+        frame = frames.read(X)
+        check_rows(frame, least=1)
+        return self.encoding_.encode(matched(frame, self.layout_), self.unseen)
+
+    def _sample_given(self, n: int, given: dict[int, list[float]]) -> Tensor:
+        conditioned = conditioning.sample_given(self.model_, self.encoding_, given, n)
+        self.effective_sample_size_ = conditioned.effective_sample_size
+        if self.effective_sample_size_ < FEW_EFFECTIVE * n:
+            warnings.warn(
+                f"conditions: the {n} rows are worth {self.effective_sample_size_:.1f} independent ones; the condition "
+                "is rare under the model",
+                stacklevel=3,
+            )
+        return conditioned.rows
+
+
+_FITTED = ("seed_", "history_", "best_validation_", "n_iter_", "stopped_")
+
+
+def _version() -> str:
+    from tessella import __version__
+
+    return __version__

@@ -1,0 +1,74 @@
+"""`tessella fit`, `score`, `anomalies`, `sample` on a mixed table with missing values, as a new user would."""
+
+import csv
+import json
+import random
+from pathlib import Path
+
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+from test_cli import tessella
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory) -> Path:
+    """Colour says size; weight follows size; one row in ten has no weight; one row is odd."""
+    draw, path = random.Random(0), tmp_path_factory.mktemp("data") / "things.csv"
+    rows = []
+    for _ in range(300):
+        colour = draw.choice(["red", "green", "blue"])
+        size = {"red": "small", "green": "small", "blue": "large"}[colour]
+        weight = round(draw.gauss(10 if size == "small" else 50, 2), 2)
+        rows.append([colour, size, "" if draw.random() < 0.1 else weight])
+    rows[17] = ["red", "large", 90.0]
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([["colour", "size", "weight"], *rows])
+    return path
+
+
+@pytest.fixture(scope="module")
+def model(table) -> Path:
+    folder = table.parent / "model"
+    said = tessella("fit", str(table), "--out", str(folder), "--minutes", "0.25", "--device", "cpu")
+    assert "colour (categorical)" in said
+    assert "weight (continuous)" in said
+    return folder
+
+
+def test_score_writes_a_line_a_row(model, table, tmp_path):
+    said = json.loads(tessella("score", str(model), str(table), "--out", str(tmp_path / "s.csv"), "--json"))
+    lines = (tmp_path / "s.csv").read_text().splitlines()
+    assert said["rows"] == 300 == len(lines) - 1
+    assert sum(map(float, lines[1:])) / 300 == pytest.approx(said["mean_log_likelihood"], abs=1e-3)
+
+
+def test_the_odd_row_is_found(model, table):
+    found = json.loads(tessella("anomalies", str(model), str(table), "--top", "3", "--json"))
+    assert 17 in [row["row"] for row in found]
+    assert "row" in tessella("anomalies", str(model), str(table), "--top", "3")
+
+
+def test_samples_in_both_formats(model, tmp_path):
+    tessella("sample", str(model), "--rows", "40", "--out", str(tmp_path / "s.parquet"))
+    drawn = pyarrow.parquet.read_table(tmp_path / "s.parquet")
+    assert drawn.column_names == ["colour", "size", "weight"]
+    assert set(drawn["colour"].to_pylist()) <= {"red", "green", "blue"}
+    assert tessella("sample", str(model), "--rows", "4").count("\n") == 5
+
+
+def test_parquet_is_scored_like_csv(model, table, tmp_path):
+    pyarrow.parquet.write_table(pyarrow.csv.read_csv(table), tmp_path / "t.parquet")
+    first = json.loads(tessella("score", str(model), str(table), "--json"))
+    second = json.loads(tessella("score", str(model), str(tmp_path / "t.parquet"), "--json"))
+    assert first == second
+
+
+def test_errors_name_what_is_wrong(model, table, tmp_path):
+    assert "no such file" in tessella("fit", str(tmp_path / "none.csv"), expect=1)
+    (tmp_path / "t.xlsx").write_text("")
+    assert "expected .csv or .parquet" in tessella("fit", str(tmp_path / "t.xlsx"), expect=1)
+    (tmp_path / "other.csv").write_text("colour,size,weight\npurple,small,1.5\n")
+    said = tessella("score", str(model), str(tmp_path / "other.csv"), expect=1)
+    assert "colour" in said
+    assert "purple" in said

@@ -1,0 +1,158 @@
+"""What happens to tables that nobody meant to bring."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from tests.estimators.frames_for_tests import FRAMES, mixed_columns, small_flow
+
+
+def two(rows: int = 20, **columns) -> pd.DataFrame:
+    return pd.DataFrame({"a": ["x", "y"] * (rows // 2), "v": np.linspace(0, 1, rows), **columns})
+
+
+FIT = {
+    "no rows": (lambda: two(0), "too few rows"),
+    "one row": (lambda: two(2)[:1], "minimum of 2 is required"),
+    "no columns": (lambda: pd.DataFrame(index=range(5)), "no columns"),
+    "all missing": (lambda: two(gone=[None] * 20), "'gone': all 20 values are missing; drop the column"),
+    "duplicate names": (lambda: two().set_axis(["a", "a"], axis=1), "'a' appear more than once"),
+    "infinity": (lambda: two(w=[*range(19), np.inf]), "'w': the value of row 19 is infinite"),
+    "infinite category": (lambda: two(w=[np.inf] * 20), "'w': the value of row 0 is infinite"),
+    "lists": (lambda: two(w=[[1]] * 20), "convert that column"),
+    "durations": (lambda: two(w=pd.to_timedelta(range(20), unit="D")), "convert that column"),
+    "one dimension": (lambda: np.zeros(5), "Expected 2D array"),
+    "complex": (lambda: np.zeros((5, 2), complex), "Complex data not supported"),
+    "no frame": (lambda: {"a": [1, 2]}, "expected a pandas, polars or pyarrow table"),
+    "a lazy frame": (lambda: pl.LazyFrame({"a": [1, 2]}), "expected a pandas, polars or pyarrow table"),
+    "odd labels": (lambda: pd.DataFrame({(1, 2): [1, 2]}), "expected text or integers"),
+}
+
+
+@pytest.mark.parametrize("case", FIT)
+def test_fit_says_what_is_wrong(case):
+    make, message = FIT[case]
+    with pytest.raises((TypeError, ValueError), match=message):
+        small_flow().fit(make())
+
+
+KINDS = {
+    "unknown kind": ({"a": "text"}, "column_types\\['a'\\]: got 'text'; expected one of categorical"),
+    "unknown column": ({"b": "count"}, "column_types: got 'b'; expected columns"),
+    "fractions as counts": ({"v": "count"}, "'v': got .* in row 1; expected integers"),
+    "text as numbers": ({"a": "continuous"}, "'a': got 'x' \\(str\\) in row 0; expected numbers"),
+    "numbers as dates": ({"v": "date"}, "'v': got 0.0 \\(float\\) in row 0; expected dates"),
+    "twenty booleans": ({"v": "boolean"}, "'v': got 20 different values; expected two"),
+    "constant as continuous": ({"c": "continuous"}, "'c': all values are 1; a continuous column needs at least two"),
+}
+
+
+@pytest.mark.parametrize("case", KINDS)
+def test_a_type_that_does_not_fit_is_an_error(case):
+    kinds, message = KINDS[case]
+    with pytest.raises((TypeError, ValueError), match=message):
+        small_flow(column_types=kinds).fit(two(c=1))
+
+
+PARAMETERS = {
+    "dim": (1, "dim: got 1; expected at least 2"),
+    "unseen": ("ignore", "unseen: got 'ignore'"),
+    "device": ("tpu", "device: got 'tpu'"),
+    "validation_fraction": (1.5, "validation_fraction: got 1.5"),
+    "max_steps": (0, "steps: got 0"),
+    "time_budget": (-1.0, "time_budget: got -1.0"),
+}
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_a_bad_parameter_is_named(name):
+    value, message = PARAMETERS[name]
+    with pytest.raises(ValueError, match=message):
+        small_flow(**{name: value}).fit(two())
+
+
+def changed(**columns) -> pd.DataFrame:
+    return FRAMES["pandas"](mixed_columns(5)).assign(**columns)
+
+
+SCORE = {
+    "unseen category": (
+        lambda: changed(children=99),
+        "'children': value 99 was not seen in training \\(.* known: 0, 1",
+    ),
+    "other type": (lambda: changed(sex=1), "'sex': value 1 was not seen .*; this one is int"),
+    "constant changed": (lambda: changed(country="Mali"), "'country': value 'Mali' was not seen .*1 known: 'Chad'"),
+    "first missing": (lambda: changed(height=[1.0, np.nan, 1, 1, 1]), "'height': the value of row 1 is missing"),
+    "missing category": (lambda: changed(sex=None), "'sex': value missing was not seen"),
+    "text for numbers": (lambda: changed(height="tall"), "'height': got 'tall' \\(str\\) in row 0; expected numbers"),
+    "number for dates": (lambda: changed(day=3), "'day': got 3 \\(int\\) in row 0; expected dates"),
+    "fraction of a count": (lambda: changed(visits=1.5), "'visits': got 1.5 in row 0; expected integers"),
+    "infinity": (lambda: changed(height=-np.inf), "'height': the value of row 0 is infinite"),
+    "column missing": (lambda: changed().drop(columns="sex"), "columns: 'sex' missing; expected the 9 columns"),
+    "column extra": (lambda: changed(more=1), "columns: 'more' not seen in fit"),
+    "no rows": (lambda: changed()[:0], "too few rows"),
+    "array of other width": (lambda: np.zeros((2, 3)), "X has 3 features, but TabularFlow is expecting 9"),
+}
+
+
+@pytest.mark.parametrize("case", SCORE)
+def test_score_says_what_is_wrong(flow, case):
+    make, message = SCORE[case]
+    with pytest.raises((TypeError, ValueError), match=message):
+        flow.score_samples(make())
+
+
+CONDITIONS = {
+    "unknown column": ({"age": 3}, "column: got 'age'; expected one of 'sex'"),
+    "category of the dtype that no row has": ({"sex": "X"}, "impossible, .*'sex': value 'X' was not seen"),
+    "unknown number": ({"height": 9e9}, "'height': 9000000000.0 is impossible, training saw"),
+    "never missing": ({"height": None}, "impossible, .*'height': the value of row 0 is missing"),
+    "another constant": ({"country": "Mali"}, "impossible, .*'country'"),
+}
+
+
+@pytest.mark.parametrize("case", CONDITIONS)
+def test_an_impossible_condition_is_an_error(flow, case):
+    conditions, message = CONDITIONS[case]
+    with pytest.raises(ValueError, match=message):
+        flow.sample(3, conditions)
+
+
+def test_no_rows_cannot_be_sampled(flow):
+    with pytest.raises(ValueError, match="n: got 0"):
+        flow.sample(0)
+
+
+def test_unseen_can_count_as_missing():
+    frame = two(note=["p", None] * 10)
+    flow = small_flow(max_steps=1, unseen="missing").fit(frame)
+    strange = frame.assign(note="q")
+    assert np.array_equal(flow.score_samples(strange), flow.score_samples(frame.assign(note=None)))
+    with pytest.raises(ValueError, match="'a': value 'q' was not seen"):
+        flow.score_samples(frame.assign(a="q"))
+
+
+def test_a_single_row_can_be_scored(flow, frame):
+    assert flow.score_samples(frame[:1]).shape == (1,)
+
+
+def test_a_table_of_constants_has_probability_near_one():
+    frame = pd.DataFrame({"a": ["x"] * 10, "b": [3] * 10})
+    flow = small_flow(max_steps=100, samples=500).fit(frame)
+    assert -0.3 < flow.score(frame) < 0.05
+    assert flow.sample(2).equals(frame[:2])
+
+
+def test_a_huge_cell_is_a_category_like_any_other():
+    huge = "x" * 10_000_000
+    frame = two(w=[huge, "small"] * 10)
+    flow = small_flow(max_steps=1).fit(frame)
+    assert set(flow.sample(40)["w"]) <= {huge, "small"}
+    with pytest.raises(ValueError, match=r"\(10,000,001 characters\)") as caught:
+        flow.score_samples(frame.assign(w=huge + "y"))
+    assert len(str(caught.value)) < 500
+
+
+def test_integers_as_labels():
+    frame = pd.DataFrame(np.arange(40).reshape(20, 2) % 3)
+    assert list(small_flow(max_steps=1).fit(frame).sample(2).columns) == [0, 1]

@@ -1,0 +1,240 @@
+"""TabularFlow from a frame to scores, rows and reasons."""
+
+import datetime
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import torch
+from tests.estimators.frames_for_tests import FRAMES, LIBRARIES, dtypes, mixed_columns, small_flow, to_pandas
+
+from tessella.estimators import TabularFlow, conditioning
+
+KINDS = {
+    "sex": "categorical",
+    "height": "continuous",
+    "pay": "continuous",
+    "children": "ordinal",
+    "visits": "count",
+    "day": "date",
+    "member": "boolean",
+    "note": "categorical",
+    "country": "categorical",
+}
+
+
+@pytest.fixture(scope="module")
+def coupled():
+    """Two coins that fall alike 85 times in 100, learned, and a table of them."""
+    rng = np.random.default_rng(0)
+    a = rng.integers(0, 2, 600)
+    b = np.where(rng.random(600) < 0.85, a, 1 - a)
+    frame = pd.DataFrame({"a": a.astype(bool), "b": b.astype(bool)})
+    return small_flow(max_steps=250, learning_rate=0.01, blocks=4, width=16, samples=64).fit(frame), frame
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_types_are_inferred(fitted, library):
+    kinds = {column.name: column.kind for column in fitted[library].columns_}
+    ordered = {"sex": "ordinal"} if library == "polars" else {}  # an Enum has an order
+    assert kinds == KINDS | ordered
+
+
+def test_types_can_be_overridden(frame):
+    flow = small_flow(column_types={"children": "count", "visits": "continuous"}, max_steps=1).fit(frame)
+    kinds = {column.name: column.kind for column in flow.columns_}
+    assert (kinds["children"], kinds["visits"]) == ("count", "continuous")
+    assert flow.sample(20)["visits"].dtype == frame["visits"].dtype
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_samples_are_like_the_frame(fitted, columns, library):
+    frame = FRAMES[library](columns)
+    sample = fitted[library].sample(50)
+    assert type(sample) is type(frame)
+    assert list(dtypes(sample)) == list(dtypes(frame))
+    plain = to_pandas(sample)
+    assert list(plain) == list(columns)
+    for name, values in columns.items():
+        present = {value for value in values if value is not None}
+        drawn = set(plain[name].dropna())
+        if KINDS[name] in ("categorical", "ordinal", "boolean"):
+            assert drawn <= present
+        assert plain[name].isna().any() <= (None in values)
+
+
+def test_libraries_agree(fitted, columns):
+    """Same rows, same model: the library changes nothing (the polars Enum has an order, so it is left out)."""
+    scores = [fitted[library].score_samples(FRAMES[library](columns)) for library in ("pandas", "pyarrow")]
+    assert np.array_equal(*scores)
+    assert np.array_equal(scores[0], fitted["pandas"].score_samples(FRAMES["polars"](columns)))
+
+
+def test_columns_match_by_name(flow, frame):
+    assert np.array_equal(flow.score_samples(frame), flow.score_samples(frame[frame.columns[::-1]]))
+
+
+def test_dependence_is_learned(coupled):
+    """Between log P of independent columns, -2 log 2, and of the law itself."""
+    flow, frame = coupled
+    truth = np.log(0.5) + 0.85 * np.log(0.85) + 0.15 * np.log(0.15)
+    assert -2 * np.log(2) + 0.1 < flow.score(frame) < truth + 0.05
+
+
+def test_more_samples_are_tighter(flow, frame):
+    assert flow.score_samples(frame, samples=64).mean() > flow.score_samples(frame, samples=1).mean()
+
+
+def test_same_random_state_same_model(frame):
+    first, second = (small_flow(max_steps=3).fit(frame) for _ in range(2))
+    assert np.array_equal(first.score_samples(frame), second.score_samples(frame))
+    assert first.sample(5).equals(second.sample(5))
+    assert not first.sample(5).equals(first.sample(5, random_state=1))
+
+
+def test_categories_by_dtype_have_no_order_unless_it_says_so():
+    frame = pd.DataFrame({"a": pd.Categorical([1, 2] * 10), "b": pd.Categorical([1, 2] * 10, ordered=True)})
+    assert [column.kind for column in small_flow(max_steps=1).fit(frame).columns_] == ["categorical", "ordinal"]
+
+
+def test_array_in_array_out():
+    table = np.random.default_rng(0).standard_normal((60, 3)).astype(np.float32)
+    table[::7, 1] = np.nan
+    sample = small_flow(max_steps=2).fit(table).sample(9)
+    assert (sample.dtype, sample.shape) == (np.float32, (9, 3))
+    assert np.isfinite(sample[:, [0, 2]]).all()
+
+
+def test_masses_of_a_discrete_frame_sum_to_at_most_one():
+    rng = np.random.default_rng(0)
+    a = rng.choice(["x", "y", "z"], 300)
+    frame = pl.DataFrame({"a": a, "b": np.where(rng.random(300) < 0.8, a == "x", a == "y")})
+    flow = small_flow(max_steps=60).fit(frame)
+    grid = pl.DataFrame({"a": ["x", "y", "z"] * 2, "b": [True] * 3 + [False] * 3})
+    total = np.exp(flow.score_samples(grid, samples=2000)).sum()
+    assert 0.85 < total < 1.02
+
+
+def test_a_density_integrates_to_one():
+    rng = np.random.default_rng(0)
+    values = np.where(rng.random(400) < 0.5, -300, 200) + 30 * rng.standard_normal(400)
+    flow = small_flow(max_steps=60).fit(values[:, None])
+    grid = np.concatenate([np.linspace(-1000, 1000, 801), np.geomspace(1001, 1e6, 60), -np.geomspace(1001, 1e6, 60)])
+    grid.sort()
+    total = np.trapezoid(np.exp(flow.score_samples(grid[:, None], samples=100)), grid)
+    assert 0.9 < total < 1.02
+
+
+def test_time_budget_is_kept(frame):
+    flow = small_flow(max_steps=None, time_budget=1.0).fit(frame)
+    assert flow.history_[-1]["seconds"] < 3
+    assert flow.n_iter_ > 1
+
+
+def test_conditions_hold_exactly(flow):
+    sample = flow.sample(30, {"sex": "F", "member": True, "country": "Chad"})
+    assert set(sample["sex"]) == {"F"}
+    assert set(sample["member"]) == {True}
+    assert flow.effective_sample_size_ == 30
+
+
+def test_conditions_on_numbers_and_missing_values(flow, frame):
+    height = float(frame["height"][3])
+    sample = flow.sample(20, {"height": height, "pay": None, "day": datetime.date(2020, 5, 1), "note": None})
+    assert set(sample["height"]) == {height}
+    assert sample["pay"].isna().all()
+    assert sample["note"].isna().all()
+    assert set(sample["day"]) == {pd.Timestamp(2020, 5, 1)}
+    assert 1 <= flow.effective_sample_size_ <= conditioning.PROPOSALS
+
+
+def test_resampling_agrees_with_rejection(coupled):
+    flow, _ = coupled
+    torch.manual_seed(0)
+    with torch.no_grad():
+        exact = conditioning._agreeing(flow.model_, [0], torch.ones(1), 2000)[:, 1].mean()
+        weighed = conditioning._resampled(flow.model_, flow.encoding_, {0: [1.0]}, 2000).rows
+    assert bool((weighed[:, 0] == 1).all())
+    assert abs(float(weighed[:, 1].mean() - exact)) < 0.08
+    assert float(exact) > 0.6  # there is something to agree about
+
+
+def test_rare_conditions_warn(flow, monkeypatch):
+    few = conditioning.Conditioned(torch.zeros(100, 9).double(), 1.5)
+    monkeypatch.setattr(conditioning, "sample_given", lambda *_: few)
+    with pytest.warns(UserWarning, match=r"worth 1\.5 independent"):
+        flow.sample(100, {"sex": "F"})
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_an_odd_value_is_found_and_named(fitted, library):
+    columns = mixed_columns(100, seed=2)
+    columns["height"][7] = 400.0
+    found = fitted[library].anomalies(FRAMES[library](columns), top=4)
+    table = to_pandas(found)
+    assert list(table)[:4] == ["row", "score", "column_1", "contribution_1"]
+    assert (table["row"][0], table["column_1"][0]) == (7, "height")
+    assert table["score"].is_monotonic_increasing
+    assert table["contribution_1"][0] > 2
+
+
+def test_anomalies_of_an_array():
+    table = np.random.default_rng(0).standard_normal((60, 2))
+    found = small_flow(max_steps=2).fit(table).anomalies(table, top=3)
+    assert found.dtype.names == ("row", "score", "column_1", "contribution_1", "column_2", "contribution_2")
+    assert len(found) == 3
+
+
+def test_embedding_has_names_and_places(flow):
+    embedding = flow.embedding("note")
+    assert embedding.categories == ("late", "lost", None)
+    assert embedding.positions.shape == (3, 2)
+    assert len(np.unique(embedding.positions, axis=0)) == 3
+    with pytest.raises(ValueError, match="'height': is continuous"):
+        flow.embedding("height")
+    with pytest.raises(ValueError, match="single value 'Chad'"):
+        flow.embedding("country")
+
+
+def test_ordinal_anchors_start_in_order():
+    frame = pd.DataFrame({"grade": np.arange(60) % 5, "x": np.arange(60) % 2 == 0})
+    positions = small_flow(max_steps=1).fit(frame).embedding("grade").positions
+    assert (np.diff(positions[:, 0]) > 0).all()
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_saved_and_loaded_is_the_same_bit_by_bit(fitted, columns, library, tmp_path):
+    flow, frame = fitted[library], FRAMES[library](columns)
+    flow.save(tmp_path)
+    loaded = TabularFlow.load(tmp_path, device="cpu")
+    assert np.array_equal(flow.score_samples(frame), loaded.score_samples(frame))
+    assert flow.sample(20).equals(loaded.sample(20))
+    assert loaded.columns_ == flow.columns_
+    assert loaded.layout_ == flow.layout_
+    assert loaded.get_params() == flow.get_params()
+
+
+def test_categories_keep_their_types(tmp_path):
+    values = [1, 2.5, "1", None, datetime.date(2020, 1, 2)] * 6
+    days = pd.Categorical(pd.to_datetime(["2020-01-01", "2020-01-02"] * 15))
+    frame = pd.DataFrame({"v": pd.Series(values, dtype=object), "w": range(30), "day": days})
+    flow = small_flow(max_steps=1).fit(frame)
+    flow.save(tmp_path)
+    loaded = TabularFlow.load(tmp_path)
+    kinds = [type(category) for category in loaded.columns_[0].categories]
+    assert kinds == [int, float, str, datetime.date, type(None)]
+    assert list(loaded.sample(3).dtypes) == list(frame.dtypes)
+
+
+def test_a_folder_of_another_format_is_refused(flow, tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"no estimator\.json"):
+        TabularFlow.load(tmp_path)
+    flow.save(tmp_path)
+    path = tmp_path / "estimator.json"
+    path.write_text(path.read_text().replace('"format": 1', '"format": 99'))
+    with pytest.raises(ValueError, match="got format 99"):
+        TabularFlow.load(tmp_path)
+    path.write_text("{")
+    with pytest.raises(ValueError, match="cannot be read"):
+        TabularFlow.load(tmp_path)
