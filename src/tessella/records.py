@@ -15,7 +15,7 @@ import torch
 def provenance(seed: int | None = None) -> dict[str, Any]:
     """Command, commit, hardware, versions, seed and time of the run that asks."""
     return {
-        "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "command": _command(),
         "commit": _commit(),
         "hardware": hardware(),
         "torch": torch.__version__,
@@ -34,6 +34,13 @@ def write(path: Path, record: dict[str, Any]) -> None:
     """Write a record as JSON, readable in a diff."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(record, indent=1) + "\n")
+
+
+def _command() -> str:
+    """What was typed: `tessella ...`, or `python -m module ...`."""
+    if sys.orig_argv[1:2] == ["-m"]:
+        return " ".join(["python", *sys.orig_argv[1:]])
+    return " ".join([Path(sys.argv[0]).name, *sys.argv[1:]])
 
 
 def _cpu_name() -> str:
