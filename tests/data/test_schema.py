@@ -49,7 +49,7 @@ def test_an_unknown_value_is_named_with_its_column() -> None:
 
 def test_a_number_is_told_that_values_are_text() -> None:
     with pytest.raises(ValueError, match=r"value 1 was not seen.*values are text, this one is int"):
-        Variable("children", ("1", "2")).encode([1])  # type: ignore[list-item]
+        Variable("children", ("1", "2")).encode([1])  # type: ignore[list-item]  # the wrong type is the point
 
 
 def test_a_row_of_the_wrong_length_is_named() -> None:

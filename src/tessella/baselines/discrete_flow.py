@@ -38,7 +38,7 @@ class DiscreteFlow(Baseline):
         super().__init__(counts, numbers_per_row=width + 16 * len(counts) * max(counts, default=1))
         halves = (_moving_half(len(self.counts), layer) for layer in range(layers))
         parts = [_Layer(self.counts, half, width, temperature) for half in halves]
-        self.layers = nn.ModuleList(parts)  # type: ignore[assignment]
+        self.layers = nn.ModuleList(parts)  # type: ignore[assignment]  # a ModuleList forgets their type
         self.logits = nn.Parameter(torch.zeros(self.present.shape))  # of P_j, (N, K)
 
     def loss(self, batch: Tensor) -> Tensor:

@@ -19,7 +19,7 @@ class Chain(Bijection):
 
     def __init__(self, *parts: Bijection):
         super().__init__()
-        self.parts = nn.ModuleList(parts)  # type: ignore[assignment]
+        self.parts = nn.ModuleList(parts)  # type: ignore[assignment]  # a ModuleList forgets the type of its parts
         self.event_dim = max((part.event_dim for part in parts), default=1)
 
     def forward_and_ladj(self, x: Tensor, context: Any = None) -> tuple[Tensor, Tensor]:

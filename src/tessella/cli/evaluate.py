@@ -35,12 +35,12 @@ def evaluate(
     from tessella.evaluation import evaluate as measure
     from tessella.evaluation import floor_audit, sandwich_audit, sum_to_one_audit
     from tessella.experiments import load_run
-    from tessella.experiments.run import on_device, record_of
+    from tessella.experiments.run import record_of
 
     torch.manual_seed(seed)
     loaded = load_run(run, device)
     codes = getattr(loaded.table, part)
-    codes = on_device(codes[:rows] if rows else codes, loaded.model)
+    codes = (codes[:rows] if rows else codes).to(device)
     result = measure(loaded.model, codes, samples, loaded.table.floor)
     print(f"{loaded.table.name}, {part} part, {loaded.config.model.dequantizer} dequantization\n{result}")
     if loaded.table.partial:

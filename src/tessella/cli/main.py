@@ -24,7 +24,7 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "demo": demo,
 }
 
-DESCRIPTION = """Likelihoods you can trust for categories, mixed tables, sets and text.
+DESCRIPTION = """Likelihoods you can trust for categories and mixed tables.
 
 Your own table: fit, score, anomalies, sample. Research: train, evaluate, reproduce, data."""
 

@@ -25,7 +25,7 @@ def reproduce(
         experiment: which.
         data: quantized-2d: pinwheel, eight_gaussians, two_moons, checkerboard, rings, two_spirals, swiss_roll.
         out: folder for the run and the pictures.
-        results: also write the JSON record into this folder.
+        results: folder for the JSON record; the run's own without it.
         steps: train for so many steps instead of the preset's.
         samples: importance samples per cell of the final comparison.
         seed: of everything.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import tyro
 
 from tessella.experiments import PRESETS, RunConfig
+from tessella.experiments.presets import ABOUT
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ else:
             name: TrainCommand(run.data, run.model, run.training, run.preset, out=Path("runs") / name)
             for name, run in PRESETS.items()
         },
+        descriptions=ABOUT,
         prefix_names=False,
     )
 

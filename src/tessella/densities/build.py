@@ -9,9 +9,9 @@ from tessella.nets import MLP, TokenTransformer
 from tessella.nets.mlp import zero
 
 
-def flat_flow(base: Density, blocks: int, width: int, layers: int = 2, context: int = 0) -> Flow:
+def flat_flow(base: Density, blocks: int, width: int, layers: int = 2) -> Flow:
     """The paper's density: ActNorm and affine coupling over the flat vector, four partitions in turn, MLPs inside."""
-    return Flow(base, Flattened(Chain(*_flat_blocks(base, blocks, width, layers, context, norm=True))))
+    return Flow(base, Flattened(Chain(*_flat_blocks(base, blocks, width, layers, context=0, norm=True))))
 
 
 def token_flow(base: Density, blocks: int, width: int, layers: int = 2) -> Flow:

@@ -138,19 +138,13 @@ def _seconds_per_step(model: SemiDiscrete, rows: Tensor, config: TrainingConfig)
 @torch.no_grad()
 def log_likelihood(model: SemiDiscrete, rows: Tensor, samples: int, seed: int) -> Tensor:
     """The importance-weighted bound of every row in nats, (B) on the CPU; the same noise every time."""
-    device = device_of(model)
-    with undisturbed_noise(device):
-        seed_noise(derived_seed(seed, "score"), device)
-        bound = model.log_prob(rows.to(device), samples).double().cpu()
+    with undisturbed_noise(model.device):
+        seed_noise(derived_seed(seed, "score"), model.device)
+        bound = model.log_prob(rows.to(model.device), samples).double().cpu()
     bad = (~bound.isfinite()).nonzero().flatten().tolist()
     if bad:
         raise ArithmeticError(f"log-likelihood: {len(bad)} of {len(rows)} rows are not finite (first: rows {bad[:5]})")
     return bound
-
-
-def device_of(model: SemiDiscrete) -> torch.device:
-    """Where the model's weights are."""
-    return next(model.parameters()).device
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from tessella.estimators.anomalies import contributions, reasons
 from tessella.estimators.columns import Column, learn
 from tessella.estimators.encoding import Encoding
 from tessella.estimators.inputs import check_rows, matched
-from tessella.estimators.network import Plan, Size, build, device_of, log_likelihood
+from tessella.estimators.network import Plan, Size, build, log_likelihood
 from tessella.estimators.network import learn as train
 from tessella.estimators.values import Value, shown
 from tessella.training.randomness import derived_seed, seed_noise, undisturbed_noise
@@ -112,7 +112,7 @@ class TabularFlow(DensityMixin, BaseEstimator):
         self.random_state = random_state
         self.progress = progress
 
-    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: N803 (scikit-learn's name)
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the joint law of the rows of a pandas, polars or pyarrow table or a 2-D array; `y` is ignored."""
         self._check_parameters()
         frame = frames.read(X)
@@ -127,12 +127,12 @@ class TabularFlow(DensityMixin, BaseEstimator):
         self.best_validation_, self.n_iter_, self.stopped_ = result.best_validation, result.steps, result.stopped
         return self
 
-    def score_samples(self, X: Any, samples: int | None = None) -> np.ndarray:  # noqa: N803
+    def score_samples(self, X: Any, samples: int | None = None) -> np.ndarray:
         """Log-likelihood of each row, in nats: a lower bound, tighter with more `samples`; the same at every call."""
         rows = self._encode(X)
         return log_likelihood(self.model_, rows, self._samples(samples), self.seed_).numpy()
 
-    def score(self, X: Any, y: Any = None) -> float:  # noqa: N803
+    def score(self, X: Any, y: Any = None) -> float:
         """Mean log-likelihood of the rows, in nats."""
         return float(self.score_samples(X).mean())
 
@@ -153,13 +153,13 @@ class TabularFlow(DensityMixin, BaseEstimator):
             raise ValueError(f"n: got {n!r}; expected a positive integer")
         given = conditioning.given_values(self.encoding_, conditions or {})
         state = self.random_state if random_state is None else random_state
-        device = device_of(self.model_)
+        device = self.model_.device
         with undisturbed_noise(device):
             seed_noise(derived_seed(int(check_random_state(state).randint(2**31 - 1)), "sample"), device)
             rows = self._sample_given(int(n), given) if given else self.model_.sample(int(n))
         return frames.write(self.layout_, self.encoding_.decode(rows))
 
-    def anomalies(self, X: Any, top: int = 20, samples: int | None = None) -> Any:  # noqa: N803
+    def anomalies(self, X: Any, top: int = 20, samples: int | None = None) -> Any:
         """The least likely rows, and for each the columns that make it so: a frame of the library of `X`.
 
         Columns: `row` (position in X), `score` (nats), then `column_1`, `contribution_1`, ...: by how many nats the row
@@ -274,7 +274,7 @@ class TabularFlow(DensityMixin, BaseEstimator):
             raise ValueError(f"samples: got {chosen}; expected at least 1")
         return chosen
 
-    def _encode(self, X: Any) -> Tensor:  # noqa: N803
+    def _encode(self, X: Any) -> Tensor:
         check_is_fitted(self, "model_")
         frame = frames.read(X)
         check_rows(frame, least=1)

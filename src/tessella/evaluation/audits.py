@@ -35,8 +35,7 @@ def sum_to_one_audit(model: SemiDiscrete, counts: tuple[int, ...], samples: int 
     """
     if prod(counts) > MOST_ROWS_TO_ENUMERATE:
         return None
-    device = next(model.parameters()).device
-    rows = torch.tensor(list(product(*map(range, counts))), device=device)
+    rows = torch.tensor(list(product(*map(range, counts))), device=model.device)
     total, variance = 0.0, 0.0
     for weights in model.chunked_log_weights(rows, samples):
         probability = weights.double().exp()  # (S, b)

@@ -56,6 +56,13 @@ PAPER = RunConfig(
     preset="paper",
 )
 
+ABOUT = {
+    "nursery": "Nursery on a CPU, minutes.",
+    "quantized-2d": "A quantized 2-D toy on a CPU, minutes (`tessella reproduce quantized-2d` adds the pictures).",
+    "paper": "The published architecture and budget, for a GPU; --name picks the table.",
+    "custom": "Plain defaults to start from; --name picks the table.",
+}
+
 PRESETS: dict[str, RunConfig] = {
     "nursery": NURSERY,
     "quantized-2d": QUANTIZED_2D,

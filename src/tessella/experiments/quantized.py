@@ -40,8 +40,7 @@ def compare_with_law(run: TrainedRun, samples: int = 100) -> tuple[QuantizedResu
 
 def cell_log_probabilities(model: SemiDiscrete, bins: int, samples: int) -> Tensor:
     """log P of every pair of codes, (bins, bins), double."""
-    device = next(model.parameters()).device
-    codes = torch.cartesian_prod(torch.arange(bins), torch.arange(bins)).to(device)
+    codes = torch.cartesian_prod(torch.arange(bins), torch.arange(bins)).to(model.device)
     return model.log_prob(codes, samples).double().cpu().view(bins, bins)
 
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from tessella import records
 from tessella.data import TABLES, TOYS, Schema, Table, Variable, load_table, quantized_toy
@@ -130,8 +129,3 @@ def record_of(run: TrainedRun, **measured: Any) -> dict[str, Any]:
         "training": asdict(run.config.training),
         **records.provenance(run.config.training.seed),
     }
-
-
-def on_device(codes: Tensor, model: SemiDiscrete) -> Tensor:
-    """Codes where the model is."""
-    return codes.to(next(model.parameters()).device)

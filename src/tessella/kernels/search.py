@@ -2,7 +2,7 @@
 
 Layout. Points are columns: `y` is (G, D, M), G tessellations side by side (one per variable, or G = 1), M points each.
 Sums over D then run over contiguous memory whatever D is, and look-ups are gathers along the last dimension, whose
-backward is a fast scatter-add: on a CPU this is several times faster than (M, G, D).
+backward is a fast scatter-add; with (M, G, D) both were the slowest parts on a CPU.
 
 Memory. A score is needed for every (point, cell) pair, never for every (point, cell, dimension), and only one tile of
 scores exists at a time. A weight of -inf marks a cell that does not exist (ragged numbers of cells): its walls are

@@ -26,6 +26,11 @@ class SemiDiscrete(nn.Module):
         self.dequantizer, self.density = dequantizer, density
         self.train_samples, self.validation_samples = train_samples, validation_samples
 
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return next(self.parameters()).device
+
     def elbo(self, codes: Tensor) -> Tensor:
         """log p(x) - log q(x | codes) for one draw x per row: an unbiased estimate of a lower bound. (B, N) -> (B)."""
         x, log_q = self.dequantizer.dequantize(codes)

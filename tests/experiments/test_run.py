@@ -1,0 +1,55 @@
+"""A run and what is made of it: placement, the way back from the folder, divergence from a known law."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from tessella.experiments import PRESETS, load_run, train_run
+from tessella.experiments.quantized import compare_with_law
+from tessella.experiments.run import DataConfig, record_of
+
+
+def small(placement: str):
+    preset = PRESETS["quantized-2d"]
+    training = replace(
+        preset.training, steps=1, learning_rate=1e-9, batch_size=64, validation_rows=20, progress=False, warmup_steps=0
+    )
+    model = replace(preset.model, placement=placement, blocks=2, width=8, noise_blocks=0, noise_width=8)
+    return replace(preset, data=DataConfig("quantized-two_moons"), model=model, training=training)
+
+
+def roughness(model) -> float:
+    """Distance between anchors of neighbouring bins, against that between any two."""
+    anchors = model.dequantizer.cells.map.tessellation.anchors[0, 20:70].detach()  # where the data is
+    return float(anchors.diff(dim=0).norm(dim=-1).mean() / torch.cdist(anchors, anchors).mean())
+
+
+def test_training_starts_from_the_profiles_of_its_rows(tmp_path):
+    placed, _ = train_run(small("profiles"), tmp_path / "profiles")
+    random, _ = train_run(small("random"), tmp_path / "random")
+    assert roughness(placed.model) < 0.6 < roughness(random.model)
+
+
+def test_a_folder_gives_the_model_back(tmp_path):
+    torch.set_default_dtype(torch.float32)
+    run, result = train_run(small("profiles"), tmp_path)
+    again = load_run(tmp_path)
+    for name, weight in run.model.state_dict().items():
+        assert torch.equal(again.model.state_dict()[name], weight), name
+    record = record_of(again, kl=1.0)
+    assert (record["steps"], record["kl"], record["validation_nll"]) == (1, 1.0, result.best_validation)
+
+
+def test_divergence_of_the_law_from_itself_and_from_its_marginals(tmp_path, monkeypatch):
+    torch.set_default_dtype(torch.float32)
+    run, _ = train_run(small("profiles"), tmp_path)
+    target = compare_with_law(run, samples=1)[2].probabilities.double()
+    codes_in_order = target.clamp_min(1e-30).log().flatten()
+    monkeypatch.setattr(type(run.model), "log_prob", lambda self, codes, samples: codes_in_order)
+    result, _, _ = compare_with_law(run, samples=1)
+    assert result.kl == pytest.approx(0, abs=1e-9)
+    assert result.mass == pytest.approx(1)
+    own = -(target * target.clamp_min(1e-300).log()).sum()
+    apart = sum(-(p * p.clamp_min(1e-300).log()).sum() for p in (target.sum(0), target.sum(1)))
+    assert result.kl_independent == pytest.approx(float(apart - own))
