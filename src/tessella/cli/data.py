@@ -12,15 +12,13 @@ def data(action: tyro.conf.Positional[Literal["list", "get", "check"]], name: ty
         action: list; get NAME; check [NAME], all that are found without a name.
         name: a table's name.
     """
-    from tessella.data import TABLES, check, get
-    from tessella.data import available as listing
+    from tessella.data import TABLES, available, available_continuous, check, get
 
     if action == "list":
-        for row in listing():
-            print(
-                f"{row.name:12} {row.rows:>9,} rows {row.variables:3} variables, at most {row.categories:2} categories"
-            )
-            print(f"{'':12} {row.where}" + (f"\n{'':12} partial: {row.partial}" if row.partial else ""))
+        for row in available() + available_continuous():
+            kind = f"variables, at most {row.categories:2} categories" if row.categories else "real numbers"
+            print(f"{row.name:12} {row.rows:>9,} rows {row.variables:3} {kind}")
+            print(f"{'':12} {row.where}" + (f"\n{'':12} {row.partial}" if row.partial else ""))
         return
     if action == "get":
         if not name:

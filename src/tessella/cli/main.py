@@ -8,6 +8,7 @@ from tessella.cli.data import data
 from tessella.cli.demo import demo
 from tessella.cli.evaluate import evaluate
 from tessella.cli.reproduce import reproduce
+from tessella.cli.results import results
 from tessella.cli.sample import sample
 from tessella.cli.table import anomalies, fit, score
 from tessella.cli.train import train
@@ -21,12 +22,13 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "evaluate": evaluate,
     "data": data,
     "reproduce": reproduce,
+    "results": results,
     "demo": demo,
 }
 
 DESCRIPTION = """Likelihoods you can trust for categories and mixed tables.
 
-Your own table: fit, score, anomalies, sample. Research: train, evaluate, reproduce, data."""
+Your own table: fit, score, anomalies, sample. Research: train, evaluate, reproduce, results, data."""
 
 
 def main() -> None:

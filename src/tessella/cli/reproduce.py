@@ -1,14 +1,17 @@
-"""`tessella reproduce`."""
+"""`tessella reproduce EXPERIMENT`."""
 
+from collections.abc import Callable
 from dataclasses import asdict, replace
+from functools import partial, wraps
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Annotated, Any, Union
 
 import tyro
 
+from tessella.cli.tables import sampling_speed, tables
 
-def reproduce(
-    experiment: tyro.conf.Positional[Literal["quantized-2d", "dequantizers"]],
+
+def quantized_2d(
     data: str = "pinwheel",
     out: Path = Path("runs/reproduce"),
     results: Path | None = None,
@@ -16,29 +19,18 @@ def reproduce(
     samples: int = 100,
     seed: int = 0,
 ) -> None:
-    """Reproduce an experiment of the paper, with pictures and a record of the numbers.
+    """Figures 4 and 5: a 2-D density quantized to 91 x 91 categories whose order the model is not told.
 
-    quantized-2d: Figures 4 and 5, a 2-D density quantized to 91 x 91 categories whose order the model is not told; the
-    divergence from the known law, beside that of independent variables. dequantizers: Figure 3, the geometries.
+    Measures the divergence from the known law, beside that of independent variables.
 
     Args:
-        experiment: which.
-        data: quantized-2d: pinwheel, eight_gaussians, two_moons, checkerboard, rings, two_spirals, swiss_roll.
+        data: pinwheel, eight_gaussians, two_moons, checkerboard, rings, two_spirals, swiss_roll.
         out: folder for the run and the pictures.
         results: folder for the JSON record; the run's own without it.
         steps: train for so many steps instead of the preset's.
         samples: importance samples per cell of the final comparison.
         seed: of everything.
     """
-    if experiment == "dequantizers":
-        from tessella.report.dequantizers import draw_dequantizers
-
-        print(f"Figure 3: {draw_dequantizers(out / 'dequantizers.png', seed)}")
-        return
-    _quantized(data, out / f"quantized-2d-{data}", results, steps, samples, seed)
-
-
-def _quantized(data: str, out: Path, results: Path | None, steps: int, samples: int, seed: int) -> None:
     import torch
 
     from tessella import records
@@ -47,6 +39,7 @@ def _quantized(data: str, out: Path, results: Path | None, steps: int, samples: 
     from tessella.experiments.run import QUANTIZED, DataConfig, record_of
     from tessella.report.quantized import draw_learned_cells, draw_quantized
 
+    out = out / f"quantized-2d-{data}"
     preset = PRESETS["quantized-2d"]
     training = replace(preset.training, seed=seed, steps=steps or preset.training.steps)
     config = replace(preset, data=DataConfig(QUANTIZED + data), training=training)
@@ -64,3 +57,54 @@ def _quantized(data: str, out: Path, results: Path | None, steps: int, samples: 
     records.write((results or out) / f"quantized-2d-{data}.json", record_of(run, **asdict(result)))
     print(f"{title}\nmass of all cells {result.mass:.4f}; trained {fitted.seconds:.0f} s, {fitted.steps:,} steps")
     print(*pictures, sep="\n")
+
+
+def dequantizers(out: Path = Path("runs/reproduce"), seed: int = 0) -> None:
+    """Figure 3: the geometries of the dequantizers.
+
+    Args:
+        out: folder for the picture.
+        seed: of the random cells.
+    """
+    from tessella.report.dequantizers import draw_dequantizers
+
+    print(f"Figure 3: {draw_dequantizers(out / 'dequantizers.png', seed)}")
+
+
+# A further experiment is a function with a docstring and a line here.
+EXPERIMENTS: dict[str, Callable[..., None]] = {
+    "tables": tables,
+    "quantized-2d": quantized_2d,
+    "dequantizers": dequantizers,
+    "sampling-speed": sampling_speed,
+}
+
+
+def _chosen(experiment: Callable[..., None]) -> Callable[..., Callable[[], None]]:
+    """The experiment with its arguments, not yet run: errors belong to it, not to the parsing of the command line."""
+
+    @wraps(experiment)
+    def with_arguments(*args: Any, **kwargs: Any) -> Callable[[], None]:
+        return partial(experiment, *args, **kwargs)
+
+    return with_arguments
+
+
+if TYPE_CHECKING:
+    Experiment = Callable[[], None]
+else:
+    Experiment = Union[  # noqa: UP007  # its members are not known before it runs
+        tuple(
+            Annotated[Any, tyro.conf.subcommand(name=name, constructor=_chosen(experiment))]
+            for name, experiment in EXPERIMENTS.items()
+        )
+    ]
+
+
+def reproduce(experiment: Experiment) -> None:
+    """Reproduce an experiment of the paper, with pictures and a record of the numbers.
+
+    Args:
+        experiment: which; `tessella reproduce EXPERIMENT --help` says what it takes.
+    """
+    experiment()

@@ -16,7 +16,7 @@ class Listing:
         name: the key in `TABLES`.
         rows: number of rows, of the part that is here where only a part is.
         variables: number of variables.
-        categories: the most that one variable has.
+        categories: the most that one variable has; 0 where variables are real numbers.
         where: where the table was found, or how to get it.
         partial: what is missing, None for a complete table.
         licence: of the data.

@@ -68,17 +68,22 @@ def find(entry: Entry) -> Found | None:
 
 def download(entry: Entry) -> Found:
     """The archive of raw files, from its home into the cache; one that fails its checksum does not stay there."""
+    return Found(entry, download_archive(entry.archive, entry.raw, remedy(entry)), compact=False)
+
+
+def download_archive(url: str, raw: tuple[reading.RawFile, ...], otherwise: str) -> tuple[Path, ...]:
+    """The archive at `url`, once for each of the raw files in it; `otherwise` says what to do when that fails."""
     try:
-        path = locate.download(entry.archive)
+        path = locate.download(url)
     except OSError as error:
-        raise FileNotFoundError(f"the download of {entry.archive} failed ({error}); {remedy(entry)}") from error
+        raise FileNotFoundError(f"the download of {url} failed ({error}); {otherwise}") from error
     try:
-        for raw in entry.raw:
-            reading.read_raw(path, raw)
+        for file in raw:
+            reading.read_raw(path, file)
     except ValueError:
         path.unlink()
         raise
-    return Found(entry, (path,) * len(entry.raw), compact=False)
+    return (path,) * len(raw)
 
 
 def remedy(entry: Entry) -> str:

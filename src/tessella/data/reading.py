@@ -58,22 +58,30 @@ def _from_zip(path: Path, raw_name: str) -> bytes:
 
 def read_compact(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """The description (`.json`) and the arrays (`.npz.xz`) of a compact file, with its checksum verified."""
-    description = describe(path.with_name(path.name.removesuffix(".npz.xz") + ".json"))
-    data = path.read_bytes()
-    _verify(str(path), data, f"sha256:{description['compact_sha256']}")
+    description, data = read_described(path)
     with np.load(io.BytesIO(lzma.decompress(data))) as arrays:
         return description, dict(arrays)
+
+
+def read_described(path: Path) -> tuple[dict[str, Any], bytes]:
+    """The description (`.json`) and the bytes of a compact file, with its checksum verified."""
+    description = describe(path.with_name(path.name.removesuffix(".npz.xz").removesuffix(".tar") + ".json"))
+    data = path.read_bytes()
+    _verify(str(path), data, f"sha256:{description['compact_sha256']}")
+    return description, data
 
 
 def describe(path: Path) -> dict[str, Any]:
     """The description that lies beside a compact file."""
     try:
         description = json.loads(path.read_text(encoding="utf-8"))
-        if not {"compact_sha256", "columns"} <= description.keys():
-            raise ValueError("no 'compact_sha256' or no 'columns' in it")
+        if not isinstance(description, dict) or "compact_sha256" not in description:
+            raise ValueError("no 'compact_sha256' in it")
     except FileNotFoundError as error:
-        raise FileNotFoundError(f"{path}: is missing; expected it beside the .npz.xz file: copy both") from error
-    except (ValueError, AttributeError) as error:
+        raise FileNotFoundError(
+            f"{path}: is missing; expected it beside the .npz.xz or .tar file: copy both"
+        ) from error
+    except ValueError as error:
         raise ValueError(
             f"{path}: not the description of a compact file ({error}): copy it again from its source"
         ) from error

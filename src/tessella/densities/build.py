@@ -14,12 +14,14 @@ def flat_flow(base: Density, blocks: int, width: int, layers: int = 2) -> Flow:
     return Flow(base, Flattened(Chain(*_flat_blocks(base, blocks, width, layers, context=0, norm=True))))
 
 
-def token_flow(base: Density, blocks: int, width: int, layers: int = 2) -> Flow:
+def token_flow(base: Density, blocks: int, width: int, layers: int = 2, fast: bool = False) -> Flow:
     """Coupling over tokens: halves of D alternate, attention across variables computes the coefficients."""
-    return Flow(base, Chain(*_token_blocks(base, blocks, width, layers, context=0, norm=True)))
+    return Flow(base, Chain(*_token_blocks(base, blocks, width, layers, context=0, norm=True, fast=fast)))
 
 
-def conditional_flow(base: Density, blocks: int, width: int, layers: int, context: int, tokens: bool) -> Flow:
+def conditional_flow(
+    base: Density, blocks: int, width: int, layers: int, context: int, tokens: bool, fast: bool = False
+) -> Flow:
     """q(u | context): a conditional Gaussian (or Student-t) followed by conditional coupling blocks.
 
     Args:
@@ -28,7 +30,7 @@ def conditional_flow(base: Density, blocks: int, width: int, layers: int, contex
     variables, dim = base.event_shape
     if tokens:
         first: Bijection = ContextAffine(zero(nn.Linear(context, 2 * dim)), event_dim=2)
-        rest = _token_blocks(base, blocks, width, layers, context, norm=False)
+        rest = _token_blocks(base, blocks, width, layers, context, norm=False, fast=fast)
         return Flow(base, Invert(Chain(first, *rest)))
     first = ContextAffine(zero(nn.Linear(context, 2 * variables * dim)))
     rest = _flat_blocks(base, blocks, width, layers, context, norm=False)
@@ -47,14 +49,16 @@ def _flat_blocks(base: Density, blocks: int, width: int, layers: int, context: i
     return parts
 
 
-def _token_blocks(base: Density, blocks: int, width: int, layers: int, context: int, norm: bool) -> list[Bijection]:
+def _token_blocks(
+    base: Density, blocks: int, width: int, layers: int, context: int, norm: bool, fast: bool
+) -> list[Bijection]:
     variables, dim = base.event_shape
     if dim < 2:
         raise ValueError(f"dim: got {dim}; expected at least 2 for token coupling, which halves it; or a flat density")
     parts: list[Bijection] = []
     for block in range(blocks):
         keep = partitions(dim)[block % len(partitions(dim))]
-        net = TokenTransformer(variables, len(keep), 2 * (dim - len(keep)), width, layers, context)
+        net = TokenTransformer(variables, len(keep), 2 * (dim - len(keep)), width, layers, context, fast)
         parts += [ActNorm((variables, dim))] if norm else []
         parts.append(AffineCoupling(dim, keep, net, event_dim=2))
     return parts

@@ -73,7 +73,7 @@ class RowContext(nn.Module):
 
     first: Tensor
 
-    def __init__(self, counts: tuple[int, ...], size: int, width: int, layers: int, tokens: bool):
+    def __init__(self, counts: tuple[int, ...], size: int, width: int, layers: int, tokens: bool, fast: bool = False):
         super().__init__()
         ends = torch.tensor(counts).cumsum(0)
         self.register_buffer("first", ends - torch.tensor(counts), persistent=False)
@@ -81,7 +81,7 @@ class RowContext(nn.Module):
         variables = len(counts)
         self.tokens = tokens
         self.mix: nn.Module = (
-            TokenTransformer(variables, size, size, width, layers)
+            TokenTransformer(variables, size, size, width, layers, fast=fast)
             if tokens
             else MLP(variables * size, size, width, layers)
         )

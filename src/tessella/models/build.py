@@ -47,6 +47,8 @@ class SemiDiscreteConfig:
     """Half-width of a box around the cells (the paper's setting); 0 leaves outer cells unbounded."""
     squashing: Literal["softsign", "root", "arctan", "exponential"] = "softsign"
     """Radial profile of the map into a cell."""
+    nets: Literal["plain", "fast"] = "plain"
+    """Arithmetic of the token networks on a GPU: plain, or bfloat16 products and fused kernels."""
     train_samples: int = 1
     """Importance samples of the training objective; 1 is the ELBO."""
 
@@ -74,16 +76,17 @@ def _dequantizer(config: SemiDiscreteConfig, cells: Cells, event: tuple[int, int
             raise ValueError(f"noise: got 'uniform' with {config.dequantizer!r} cells; expected 'ordinal' cells for it")
         return Dequantizer(cells, BASES["logistic"](event), NoContext())
     tokens = config.density == "token"
-    context = RowContext(cells.counts, config.context, config.noise_width, 1, tokens)
+    fast = config.nets == "fast"
+    context = RowContext(cells.counts, config.context, config.noise_width, 1, tokens, fast)
     base = BASES[config.noise_base](event)
-    noise = conditional_flow(base, config.noise_blocks, config.noise_width, config.layers, config.context, tokens)
+    noise = conditional_flow(base, config.noise_blocks, config.noise_width, config.layers, config.context, tokens, fast)
     return Dequantizer(cells, noise, context)
 
 
 def _density(config: SemiDiscreteConfig, event: tuple[int, int]) -> Density:
     base = BASES[config.base](event)
     if config.density == "token":
-        return token_flow(base, config.blocks, config.width, config.layers)
+        return token_flow(base, config.blocks, config.width, config.layers, fast=config.nets == "fast")
     if config.density == "flat":
         return flat_flow(base, config.blocks, config.width, config.layers)
     import zuko

@@ -1,0 +1,44 @@
+"""The launch lines behind docs/results.md: printed, or run one after another.
+
+python -m benchmarks.tables cpu          # what counts; minutes on one core
+python -m benchmarks.tables gpu          # what trains
+python -m benchmarks.tables cpu --run    # the same, executed; then `tessella results` renders the page
+"""
+
+import subprocess
+import sys
+
+DATA = ("nursery", "mushroom", "connect4", "pokerhands", "pokerhands --dealt", "forests")
+COUNTED = ("independent", "chow-liu", "mixture --minutes 3")
+TRAINED = (
+    "voronoi --minutes 8",
+    "simplex --minutes 4",
+    "binary-argmax --minutes 4",
+    "discrete-flow --minutes 2",
+    "transformer --minutes 1",
+)
+
+
+def lines(part: str) -> list[str]:
+    methods, device = (COUNTED, "cpu") if part == "cpu" else (TRAINED, "cuda")
+    tables = [
+        f"tessella reproduce tables --data {data} --method {method} --accelerator {device}"
+        for data in DATA
+        for method in methods
+    ]
+    return tables if part == "cpu" else [*tables, "tessella reproduce sampling-speed --accelerator cuda"]
+
+
+def main() -> None:
+    asked = sys.argv[1:]
+    if asked[:1] not in (["cpu"], ["gpu"]) or asked[1:] not in ([], ["--run"]):
+        raise SystemExit(__doc__)
+    for line in lines(asked[0]):
+        print(line, flush=True)
+        if asked[1:]:
+            words = line.split()
+            subprocess.run([sys.executable, "-m", "tessella.cli", *words[1:]], check=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,21 @@
+"""`tessella results`."""
+
+from pathlib import Path
+
+
+def results(results: Path = Path("results"), out: Path = Path("docs")) -> None:
+    """Render the records in results/ as docs/results.md, docs/ablations.md and their pictures.
+
+    Args:
+        results: folder of the records.
+        out: folder of the pages.
+    """
+    from tessella.report.results import ablations_page, pictures, results_page
+    from tessella.report.results_pictures import draw_results
+
+    out.mkdir(parents=True, exist_ok=True)
+    pages = {"results.md": results_page(results, out), "ablations.md": ablations_page(results, out)}
+    for name, text in pages.items():
+        (out / name).write_text(text, encoding="utf-8")
+        print(out / name)
+    print(*draw_results(results, out / "pictures", list(pictures(results))), sep="\n")

@@ -1,0 +1,113 @@
+"""`tessella reproduce tables` and `tessella reproduce sampling-speed`."""
+
+import re
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+
+
+def tables(
+    data: Literal["connect4", "forests", "mushroom", "nursery", "pokerhands", "uscensus90"],
+    method: Literal[
+        "voronoi", "simplex", "binary-argmax", "discrete-flow", "independent", "chow-liu", "mixture", "transformer"
+    ],
+    dealt: bool = False,
+    preset: Literal["best", "paper"] = "best",
+    minutes: float = 0.0,
+    steps: int = 0,
+    seed: int = 0,
+    out: Path = Path("runs/tables"),
+    results: Path = Path("results"),
+    test_rows: int = 10_000,
+    samples: int = 100,
+    accelerator: Literal["auto", "cpu", "cuda"] = "auto",
+    tf32: bool = True,
+    progress: bool = True,
+    change: Annotated[tuple[str, ...], tyro.conf.arg(name="set")] = (),
+    ablation: str = "",
+    variant: str = "",
+) -> None:
+    """Table 1: one method on one table, the same rows, splits and evaluation for all; a record in results/tables.
+
+    Args:
+        data: which table.
+        method: a dequantizer with the preset's density, a baseline of the paper, or what one would use instead.
+        dealt: pokerhands: deal the hands (their law is known) instead of reading the file.
+        preset: best: our choices; paper: the published architecture and budget, for a GPU.
+        minutes: train for about so long: steps are timed first, and as many planned as fit. 0 for the preset's steps.
+        steps: train for exactly so many steps instead.
+        seed: of initialisation, batches, noise and importance samples; the splits are fixed.
+        out: a folder for the run is made there.
+        results: folder of the records.
+        test_rows: evaluate at most the first so many test rows.
+        samples: importance samples per test row.
+        accelerator: where to train and evaluate; methods that count use the CPU unless cuda is asked for.
+        tf32: train with TF32 products of matrices on a GPU; evaluation is always in full precision.
+        progress: show a progress bar.
+        change: fields to change, e.g. --set model.dim=2 training.batch_size=128.
+        ablation: name of a group; the record goes to results/ablations instead.
+        variant: with --ablation: what was changed, in words.
+    """
+    from tessella import records
+    from tessella.experiments.changes import parse_changes
+    from tessella.experiments.run import DataConfig
+    from tessella.experiments.tables import TableTask, run_table
+
+    if bool(ablation) != bool(variant) or (change and not ablation):
+        raise ValueError(
+            f"ablation, variant, set: got {ablation!r}, {variant!r} and {len(change)} changes; expected a group and a "
+            "variant together, and both where fields are changed, so that the record says what it is"
+        )
+    task = TableTask(
+        DataConfig(data, dealt),
+        method,
+        preset,
+        minutes,
+        steps,
+        seed,
+        test_rows,
+        samples,
+        accelerator,
+        tf32,
+        progress,
+        parse_changes(change),
+    )
+    name = re.sub("[^a-z0-9]+", "-", f"{ablation} {variant} {task.name}".lower()).strip("-")
+    record = run_table(task, out / name)
+    if ablation:
+        record |= {"ablation": ablation, "variant": variant, "changes": dict(task.changes)}
+    path = results / ("ablations" if ablation else "tables") / f"{name}.json"
+    records.write(path, record)
+    kind = "exact" if record["exact"] else f"IW-{record['iw_samples']}, ELBO {record['elbo_nll']:.4f}"
+    floor = "no floor known" if record["floor"] is None else f"floor {record['floor']:.4f}"
+    print(f"{name}: {record['iw_nll']:.4f} +- {record['stderr']:.4f} nats ({kind}; {floor})")
+    print(f"{record['steps']:,} steps, {record['seconds']:.1f} s, validation {record['validation_nll']:.4f}\n{path}")
+
+
+def sampling_speed(
+    data: Literal["connect4", "forests", "mushroom", "nursery", "pokerhands"] = "mushroom",
+    rows: int = 10_000,
+    results: Path = Path("results"),
+    accelerator: Literal["auto", "cpu", "cuda"] = "auto",
+    seed: int = 0,
+) -> None:
+    """Rows per second: the flow draws all variables at once, the causal transformer one after another.
+
+    Both in one run, on the same device, as many rows at a time, at the sizes of the preset `best`, with untrained
+    weights, on which the speed does not depend. Writes results/sampling-speed.json.
+
+    Args:
+        data: which table's variables.
+        rows: how many at a time.
+        results: folder of the record.
+        accelerator: where.
+        seed: of the weights.
+    """
+    from tessella import records
+    from tessella.experiments.speed import measure_sampling
+
+    record = measure_sampling(data, rows, accelerator, seed)
+    for method, measured in record["methods"].items():
+        print(f"{method:12} {measured['rows_per_second']:12,.0f} rows per second")
+    records.write(results / "sampling-speed.json", record)

@@ -1,0 +1,207 @@
+"""docs/results.md and docs/ablations.md: written from the records, never by hand."""
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from tessella.data import TABLES
+from tessella.experiments.published import FLOORS, PUBLISHED, Published, below_floor
+from tessella.report.results_records import Cell, Record, cells, read_records
+
+DASH = "-"
+TITLES = {
+    ("connect4", False): "Connect4",
+    ("forests", False): "Forests",
+    ("mushroom", False): "Mushroom",
+    ("nursery", False): "Nursery",
+    ("pokerhands", False): "PokerHands",
+    ("pokerhands", True): "PokerHands, dealt",
+    ("uscensus90", False): "USCensus90",
+}
+LABELS = {
+    "voronoi": "Voronoi",
+    "simplex": "simplex",
+    "binary-argmax": "binary argmax",
+    "discrete-flow": "discrete flow",
+    "independent": "independent",
+    "chow-liu": "Chow-Liu tree",
+    "mixture": "mixture",
+    "transformer": "causal transformer",
+}
+ROWS = [(method, preset) for method in LABELS for preset in ("best", "paper")]
+
+INTRODUCTION = """\
+# Results: Table 1 of the paper
+
+Written by `tessella results` from the records in `results/tables`; a test compares the two. `python -m
+benchmarks.tables` lists the launch lines; each record holds its own command, commit, hardware, model and training.
+
+Negative log-likelihood of held-out rows in nats per row, lower is better. *Published* values are the paper's, mean ±
+standard deviation over three seeds. Ours are mean ± standard deviation over seeds where there are several, else one
+seed ± standard error over the test rows. *Exact* values are likelihoods; IW-S values are bounds from S importance
+samples: the truth is lower. Test sets of more than 10,000 rows are evaluated on their first 10,000. Training time
+includes the validations that choose the weights, not the final evaluation. A dash: not run. Bold: the lowest of ours.
+
+A *floor* is a value that no valid model passes. A published value below it by more than three of its standard
+deviations is marked **not valid**: whatever was measured, it was not the mean of -log P under a distribution that sums
+to one.
+"""
+ABLATIONS = """\
+# Ablations
+
+Written by `tessella results` from the records in `results/ablations`. Within a group and a table, the lowest
+value comes first. Nats per row of the test set, lower is better, ± standard error over its rows; *validation* is what
+training saw, with few importance samples.
+"""
+
+
+CAPTIONS = {
+    "results-time.png": "Value on validation rows while training: exact for the transformer and the discrete flow, a "
+    "bound from a few importance samples for the others. Curves that stay far above the rest are cut off.",
+    "results-importance.png": "The same weights, averaged over groups of S, on the first 1,000 test rows at most.",
+    "results-speed.png": "Measured in one run on one machine, as many rows at a time. Weights are untrained, "
+    "on which speed does not depend. The transformer keeps no keys and values from one variable to the next.",
+}
+
+
+def results_page(folder: Path, docs: Path) -> str:
+    """The page that the records in `folder`/tables give; `docs` is where it will stand."""
+    tables = folder / "tables"
+    found = cells(read_records(tables))
+    link = Path(os.path.relpath(tables, docs)).as_posix()
+    parts = [INTRODUCTION, _summary(found)]
+    parts += [_section(key, title, found, link) for key, title in TITLES.items()]
+    parts += [
+        f"## {title}\n\n![{title}](pictures/{name})\n\n{CAPTIONS[name]}\n" for name, title in pictures(folder).items()
+    ]
+    return "\n".join(parts)
+
+
+def pictures(folder: Path) -> dict[str, str]:
+    """File names of the pictures that the records have something to show in, and their titles."""
+    records = read_records(folder / "tables")
+    shown = {
+        "results-time.png": ("Training time", any(len(record["curve"]) > 1 for record in records)),
+        "results-importance.png": ("Importance samples", any(record["iw_curve"] for record in records)),
+        "results-speed.png": ("Sampling speed", (folder / "sampling-speed.json").exists()),
+    }
+    return {name: title for name, (title, something) in shown.items() if something}
+
+
+def ablations_page(folder: Path, docs: Path) -> str:
+    """The page that the records in `folder`/ablations give."""
+    records = read_records(folder / "ablations")
+    link = Path(os.path.relpath(folder / "ablations", docs)).as_posix()
+    parts = [ABLATIONS]
+    for group in sorted({record["ablation"] for record in records}):
+        members = [record for record in records if record["ablation"] == group]
+        members.sort(key=lambda record: (record["data"], record["dealt"], record["method"], record["iw_nll"]))
+        lines = [_ablation_line(record, link) for record in members]
+        header = ["variant", "table", "method", "validation", "test", "steps", "training", "seed"]
+        parts.append(f"## {group}\n\n{_table(header, lines)}")
+    return "\n".join(parts if records else [*parts, "No records yet.\n"])
+
+
+def _summary(found: dict[tuple[str, bool, str, str], Cell]) -> str:
+    lines = [["floor", *(_floor(TABLES[data].floor) for data, _ in TITLES)]]
+    for method, preset in ROWS:
+        ours = [found.get((*key, method, preset)) for key in TITLES]
+        if method in PUBLISHED["nursery"] and preset == "best":
+            published = [_published(data, method, short=True) for data, _ in TITLES]
+            lines.append([f"{LABELS[method]}, published", *published])
+        if preset == "best" or any(ours):
+            lines.append([f"{_label(method, preset)}, here", *(_value(cell, found, short=True) for cell in ours)])
+    return _table(["", *TITLES.values()], lines)
+
+
+def _section(key: tuple[str, bool], title: str, found: dict[tuple[str, bool, str, str], Cell], link: str) -> str:
+    data, dealt = key
+    here = {row: found.get((*key, *row)) for row in ROWS}
+    lines = []
+    for (method, preset), cell in here.items():
+        published = _published(data, method) if preset == "best" else DASH
+        if preset == "best" or cell:
+            value = _value(cell, found)
+            lines.append([_label(method, preset), published, value, *_details(cell, link)])
+    header = ["method", "published", "here", "kind", "parameters", "training", "hardware", "records"]
+    return f"## {title}\n\n{_about(data, dealt, [cell for cell in here.values() if cell])}\n\n{_table(header, lines)}"
+
+
+def _about(data: str, dealt: bool, run: Sequence[Cell]) -> str:
+    floor = TABLES[data].floor
+    said = [f"Floor {floor:.4f} nats. {FLOORS[data]}" if floor is not None else "No floor is known."]
+    wrong = [LABELS[method] for method, value in PUBLISHED[data].items() if below_floor(data, value)]
+    if wrong and not dealt:
+        said.append(f"The published value for {', '.join(wrong)} lies below it.")
+    partial = sorted({cell.first["partial"] for cell in run if cell.first["partial"]})
+    said += [f"Rows: {note}; published values are for the file's own, complete rows." for note in partial]
+    tested = sorted({(cell.first["test_rows"], cell.first["test_rows_available"]) for cell in run})
+    said += [f"Test rows: {used:,}" + (f" of {there:,}." if used < there else ".") for used, there in tested]
+    return " ".join(said if run else [*said, "Not measured."])
+
+
+def _details(cell: Cell | None, link: str) -> list[str]:
+    if cell is None:
+        return [DASH] * 5
+    bound = f"IW-{cell.first['iw_samples']} (ELBO {cell.mean('elbo_nll'):.2f})"
+    machines = sorted({record["hardware"].split(";")[0] for record in cell.records})
+    files = ", ".join(f"[seed {record['seed']}]({link}/{record['file']})" for record in cell.records)
+    return [
+        "exact" if cell.first["exact"] else bound,
+        f"{cell.first['parameters']:,}",
+        _training(cell),
+        " / ".join(machines),
+        files,
+    ]
+
+
+def _training(cell: Cell) -> str:
+    """Time and steps; of methods that count, only a mixture has steps, and it may have run out of them."""
+    took, steps = _time(cell.mean("seconds")), f"{round(cell.mean('steps')):,}"
+    if cell.first["training"]:
+        return f"{took}, {steps} steps"
+    if cell.first["method"] != "mixture":
+        return took
+    limited = any(record["stopped"] != "patience" for record in cell.records)
+    return f"{took}, {steps} iterations" + (", stopped by the limit" if limited else "")
+
+
+def _value(cell: Cell | None, found: dict[tuple[str, bool, str, str], Cell], short: bool = False) -> str:
+    if cell is None:
+        return DASH
+    data, dealt = cell.first["data"], cell.first["dealt"]
+    rivals = [other.mean("iw_nll") for key, other in found.items() if key[:2] == (data, dealt)]
+    text = f"{cell.mean('iw_nll'):.3f}" if short else str(cell)
+    return f"**{text}**" if cell.mean("iw_nll") == min(rivals) else text
+
+
+def _published(data: str, method: str, short: bool = False) -> str:
+    value: Published | None = PUBLISHED[data].get(method)
+    if value is None:
+        return DASH
+    text = f"{value.value:.2f}" if short else f"{value.value:.2f} ± {value.spread:.2f}"
+    return f"{text} (**not valid**)" if below_floor(data, value) else text
+
+
+def _ablation_line(record: Record, link: str) -> list[str]:
+    value = f"[{record['iw_nll']:.3f} ± {record['stderr']:.3f}]({link}/{record['file']})"
+    title = TITLES[record["data"], record["dealt"]]
+    took = [f"{record['steps']:,}", _time(record["seconds"]), str(record["seed"])]
+    return [record["variant"], title, LABELS[record["method"]], f"{record['validation_nll']:.3f}", value, *took]
+
+
+def _label(method: str, preset: str) -> str:
+    return LABELS[method] if preset == "best" else f"{LABELS[method]}, published architecture"
+
+
+def _floor(floor: float | None) -> str:
+    return DASH if floor is None else f"{floor:.3f}"
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds < 100 else f"{seconds / 60:.1f} min"
+
+
+def _table(header: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    rows = [header, ["---"] * len(header), *lines]
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)

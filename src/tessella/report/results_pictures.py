@@ -1,0 +1,107 @@
+"""Pictures of the results page: bound against time, bound against importance samples, sampling speed."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tessella.report.results import LABELS, TITLES
+from tessella.report.results_records import Record, read_records
+from tessella.report.style import BLUE, GREEN, GREY, INK, ORANGE, new_figure, save
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+COLOURS = {"voronoi": BLUE, "simplex": ORANGE, "binary-argmax": GREEN, "discrete-flow": GREY, "transformer": INK}
+COLUMNS = 3
+FLOOR = "floor"
+
+
+def draw_time(path: Path, folder: Path) -> Path:
+    """Validation value against training time, a panel for each table; where it starts is cut off."""
+    return _panels(path, folder, "curve", "seconds of training", "validation, nats", _cut_start)
+
+
+def draw_importance(path: Path, folder: Path) -> Path:
+    """Bound against the number of importance samples, from the same weights, a panel for each table."""
+    return _panels(path, folder, "iw_curve", "importance samples", "test bound, nats", lambda axes, shown, key: None)
+
+
+def draw_speed(path: Path, folder: Path) -> Path:
+    """Rows per second."""
+    record = json.loads((folder / "sampling-speed.json").read_text())
+    figure, (axes,) = new_figure(1, panel=(6.0, 2.2))
+    for method, measured in reversed(record["methods"].items()):
+        speed, passes = measured["rows_per_second"], measured["passes"]
+        axes.barh(LABELS[method], speed, color=COLOURS[method], height=0.55)
+        note = f" {speed:,.0f} ({passes} {'pass' if passes == 1 else 'passes'})"
+        axes.annotate(note, (speed, LABELS[method]), va="center", fontsize=9, color=INK)
+    fastest = max(measured["rows_per_second"] for measured in record["methods"].values())
+    axes.set(xlim=(0, 1.35 * fastest), xlabel="rows per second")
+    machine = record["hardware"].split(";")[0]
+    axes.set_title(f"{TITLES[record['data'], False]}, {record['rows']:,} rows at a time, {machine}", fontsize=10)
+    return save(figure, path)
+
+
+def draw_results(folder: Path, pictures: Path, names: list[str]) -> list[Path]:
+    """The named pictures."""
+    draw: dict[str, Callable[[Path, Path], Path]] = {
+        "results-time.png": draw_time,
+        "results-importance.png": draw_importance,
+        "results-speed.png": draw_speed,
+    }
+    return [draw[name](pictures / name, folder) for name in names]
+
+
+def _panels(
+    path: Path,
+    folder: Path,
+    key: str,
+    x: str,
+    y: str,
+    adjust: Callable[["Axes", list[Record], str], None],
+) -> Path:
+    shown = [record for record in read_records(folder / "tables") if len(record[key]) > 1]
+    tables = [table for table in TITLES if any((record["data"], record["dealt"]) == table for record in shown)]
+    columns = min(COLUMNS, len(tables))
+    figure, panels = new_figure(columns, -(-len(tables) // columns), panel=(3.7, 3.0), gap=0.05)
+    for axes, table in zip(panels, tables, strict=False):
+        here = [record for record in shown if (record["data"], record["dealt"]) == table]
+        _lines(axes, here, key)
+        adjust(axes, here, key)
+        axes.set(xscale="log", xlabel=x, ylabel=y)
+        axes.set_title(TITLES[table], fontsize=11, color=INK)
+    for axes in panels[len(tables) :]:
+        axes.set_visible(False)
+    _legend(figure, panels)
+    return save(figure, path)
+
+
+def _legend(figure: "Figure", panels: list["Axes"]) -> None:
+    """One for all panels, the floor last."""
+    labels = {label: line for axes in panels for line, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+    names = sorted(labels, key=lambda label: (label == FLOOR, list(labels).index(label)))
+    lines = [labels[name] for name in names]
+    figure.legend(lines, names, loc="outside lower center", ncols=4, frameon=False, fontsize=9)
+
+
+def _lines(axes: "Axes", records: list[Record], key: str) -> None:
+    for record in records:
+        points = [point for point in record[key] if point[0] > 0]
+        style = "-" if record["preset"] == "best" else ":"
+        label = LABELS[record["method"]] + ("" if record["preset"] == "best" else ", published architecture")
+        axes.plot(
+            *zip(*points, strict=True), style, color=COLOURS[record["method"]], label=label, lw=1.4, marker=".", ms=3
+        )
+    floor = records[0]["floor"]
+    if floor is not None:
+        axes.axhline(floor, color=GREY, lw=1.0, ls="--", label=FLOOR)
+
+
+def _cut_start(axes: "Axes", records: list[Record], key: str) -> None:
+    """From the floor, or the best, to somewhat above where the middle curve ends; what stays higher is not shown."""
+    ends = sorted(min(value for _, value in record[key]) for record in records)
+    low = min([ends[0], *(record["floor"] for record in records if record["floor"] is not None)])
+    height = ends[len(ends) // 2] - low
+    axes.set_ylim(low - 0.05 * height - 0.01, low + 1.6 * height + 0.5)
