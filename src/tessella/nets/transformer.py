@@ -36,10 +36,11 @@ class TokenTransformer(nn.Module):
     def forward(self, x: Tensor, context: Tensor | None = None) -> Tensor:
         """(*batch, N, inputs), (*batch, N, context) -> (*batch, N, outputs)."""
         fast = self.fast and x.is_cuda
+        fused = fast and self.training and torch.is_grad_enabled()
         with torch.autocast(x.device.type, torch.bfloat16, enabled=fast, cache_enabled=False):
             h = self.embed(x if context is None else torch.cat([x, context], -1)) + self.place
             for block in self.blocks:
-                h = _fused(block, h) if fast and self.training else block(h)
+                h = _fused(block, h) if fused else block(h)
             return self.head(self.norm(h)).to(x.dtype)
 
 
@@ -63,6 +64,6 @@ class _Block(nn.Module):
 
 
 @torch.compile(dynamic=False)
-def _fused(block: _Block, h: Tensor) -> Tensor:
+def _fused(block: nn.Module, h: Tensor) -> Tensor:
     """One compilation serves all blocks of a size, which are called with the same shape at every training step."""
     return block(h)
