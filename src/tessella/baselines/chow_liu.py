@@ -10,6 +10,7 @@ from tessella.baselines.base import Baseline, check_positive
 from tessella.baselines.trees import maximum_spanning_tree, mutual_information, pair_counts
 
 NO_KEY = torch.iinfo(torch.int64).max  # ends the list of keys, so that every search ends inside it
+NOT_JOINED = -1.0  # weight of an edge that is not to be; information is never negative
 
 
 class ChowLiu(Baseline):
@@ -50,20 +51,27 @@ class ChowLiu(Baseline):
         self.register_buffer("pairs", torch.zeros(1, dtype=torch.int64))  # n_ab of each
         self.register_buffer("smoothing", torch.ones((), dtype=torch.float64))
 
-    def fit(self, codes: Tensor, smoothing: float = 1.0) -> Self:
+    def fit(self, codes: Tensor, smoothing: float = 1.0, largest_table: int | None = None) -> Self:
         """Count pairs, find the tree, keep the counts along it.
 
         Args:
             codes: training rows, (B, N).
             smoothing: s, how many rows the marginal weighs in each conditional.
+            largest_table: variables with more than so many pairs of categories are not joined, which can leave several
+                trees: a column of names seems to tell everything about every other one, and only by chance.
         """
         check_positive("smoothing", smoothing)
         self.log_table.copy_(self.log_frequencies(codes))
         codes = codes.long()  # keys are products of codes
         self.number.copy_(torch.bincount((codes + self.offset).flatten(), minlength=len(self.number)))
         self.smoothing.fill_(smoothing)
-        parent, order = maximum_spanning_tree(mutual_information(codes, self.counts).cpu())
-        self.parent.copy_(torch.tensor(parent))
+        weight = mutual_information(codes, self.counts).cpu()
+        if largest_table is not None:
+            pairs = self.count.cpu()[:, None] * self.count.cpu()
+            weight = weight.where(pairs <= largest_table, NOT_JOINED)
+        parent, order = maximum_spanning_tree(weight)
+        joined = [above >= 0 and float(weight[j, above]) > NOT_JOINED for j, above in enumerate(parent)]
+        self.parent.copy_(torch.tensor(parent).where(torch.tensor(joined), -1))
         self.order.copy_(torch.tensor(order))
         self._count_pairs(codes)
         return self

@@ -1,9 +1,11 @@
 """The contract of every density."""
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
+import torch
 from torch import Tensor, nn
+from torch.distributions import Distribution, constraints
 
 
 class Density(nn.Module, ABC):
@@ -26,3 +28,34 @@ class Density(nn.Module, ABC):
 
     def initialize(self, x: Tensor, context: Any = None) -> None:
         """Set data-dependent parameters from a batch, if there are any."""
+
+    def as_distribution(self, context: Any = None) -> "DensityDistribution":
+        """This density, with its context bound, as a `torch.distributions` distribution (Pyro and zuko take those).
+
+        >>> from tessella.densities import Gaussian
+        >>> normal = Gaussian((2,)).as_distribution()
+        >>> normal.log_prob(normal.sample((3,))).shape
+        torch.Size([3])
+        """
+        return DensityDistribution(self, context)
+
+
+class DensityDistribution(Distribution):
+    """A `Density` seen as a `torch.distributions.Distribution`, one point an event and no batch of its own."""
+
+    arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {}
+
+    def __init__(self, density: Density, context: Any = None):
+        super().__init__(event_shape=torch.Size(density.event_shape), validate_args=False)
+        self.density, self.context = density, context
+
+    @property
+    def support(self) -> constraints.Constraint:
+        return constraints.independent(constraints.real, len(self.density.event_shape))
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        return self.density.log_prob(value, self.context)
+
+    @torch.no_grad()
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        return self.density.sample(tuple(sample_shape), self.context)

@@ -14,9 +14,14 @@ def flat_flow(base: Density, blocks: int, width: int, layers: int = 2) -> Flow:
     return Flow(base, Flattened(Chain(*_flat_blocks(base, blocks, width, layers, context=0, norm=True))))
 
 
-def token_flow(base: Density, blocks: int, width: int, layers: int = 2, fast: bool = False) -> Flow:
-    """Coupling over tokens: halves of D alternate, attention across variables computes the coefficients."""
-    return Flow(base, Chain(*_token_blocks(base, blocks, width, layers, context=0, norm=True, fast=fast)))
+def token_flow(base: Density, blocks: int, width: int, layers: int = 2, norm: bool = True, fast: bool = False) -> Flow:
+    """Coupling over tokens: halves of D alternate, attention across variables computes the coefficients.
+
+    Args:
+        norm: begin every block with an ActNorm; without, the flow starts as its base.
+        fast: see `TokenTransformer`.
+    """
+    return Flow(base, Chain(*_token_blocks(base, blocks, width, layers, context=0, norm=norm, fast=fast)))
 
 
 def conditional_flow(

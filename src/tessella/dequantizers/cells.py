@@ -66,6 +66,12 @@ class VoronoiCells(Cells):
         tessellation = self.map.tessellation
         tessellation.move_anchors(positions.mean(0) if tessellation.shared else positions)
 
+    @torch.no_grad()
+    def narrow(self, share: float) -> None:
+        """Scale the maps so that noise of spread 1 has this share of the way to the nearest wall as its spread."""
+        to_wall = self.map.tessellation.spacing() / 2
+        self.map.log_scale.copy_((share * torch.where(to_wall > 0, to_wall, 1)).log())
+
     def place(self, u: Tensor, codes: Tensor) -> tuple[Tensor, Tensor]:
         return self.map.forward_and_ladj(u, codes)
 

@@ -15,16 +15,18 @@ from math import log, pi
 import torch
 from torch import Tensor, nn
 
-from tessella.densities import Ball, Density, Gaussian
+from tessella.densities import Density
 from tessella.dequantizers.cells import Cells, VoronoiCells
 from tessella.dequantizers.dequantizer import Dequantizer
-from tessella.dequantizers.profiles import profile_positions
+from tessella.dequantizers.modes import Modes
+from tessella.dequantizers.profiles import in_order, profile_positions, spread_out
 from tessella.nets import TokenTransformer
 
 KNOTS = 33
 LONGEST_TAIL = 30.0  # in units of the map's image; exp(30) stays far from overflow
 NARROWEST_PIECE = 1e-3  # of the median piece; narrower ones are joined
 BINS = 8  # of the numbers, where categories look for the company they keep
+NARROW = 0.2  # spread of the noise in a cell, as a share of the way to its nearest wall
 
 
 class MonotoneMap(nn.Module):
@@ -95,22 +97,6 @@ def _halve_widest(t: Tensor, z: Tensor) -> tuple[Tensor, Tensor]:
         i = int(t.diff().argmax())
         t, z = (torch.cat([ends[: i + 1], ends[i : i + 2].mean()[None], ends[i + 1 :]]) for ends in (t, z))
     return t, z
-
-
-class MixedNoise(Density):
-    """Base noise of (G + R, D) tokens: a ball for each category's cell, a Gaussian for each number."""
-
-    def __init__(self, categories: int, numbers: int, dim: int):
-        super().__init__()
-        self.event_shape = (categories + numbers, dim)
-        self.ball, self.gaussian = Ball((categories, dim)), Gaussian((numbers, dim))
-
-    def log_prob(self, x: Tensor, context: None = None) -> Tensor:
-        categories = self.ball.event_shape[0]
-        return self.ball.log_prob(x[..., :categories, :]) + self.gaussian.log_prob(x[..., categories:, :])
-
-    def sample(self, shape: tuple[int, ...], context: None = None) -> Tensor:
-        return torch.cat([self.ball.sample(shape), self.gaussian.sample(shape)], -2)
 
 
 class MixedContext(nn.Module):
@@ -191,27 +177,37 @@ class MixedDequantizer(Dequantizer):
 
     @torch.no_grad()
     def arrange(self, rows: Tensor, ordinal: Sequence[bool]) -> None:
-        """Start from training rows (B, G + R): maps at the numbers' quantiles, anchors where profiles say.
+        """Start from training rows (B, G + R): maps at the numbers' quantiles, anchors where profiles say, apart.
 
         Args:
-            rows: training rows, none of them empty of a number altogether.
+            rows: training rows.
             ordinal: for each categorical variable whether its codes have an order, which coordinate 0 then follows.
         """
         codes, values = self._split(rows)
         present = self._present(codes)
         for j in range(values.shape[1]):
             t = values[:, j][present[:, j]]
-            self.scale.t[j], self.scale.z[j] = quantile_knots(t + torch.rand_like(t) * self.unit[j])
+            if len(t.unique()) > 1:
+                self.scale.t[j], self.scale.z[j] = quantile_knots(t + torch.rand_like(t) * self.unit[j])
+            elif len(t):  # the identity, around the only value
+                self.scale.t[j] = t[0] + torch.linspace(-1, 1, KNOTS)
         assert isinstance(self.cells, VoronoiCells)
         bins = (torch.special.ndtr(self._images(values)) * BINS).long().clamp(0, BINS - 1)
         counts = self.cells.counts
         every = torch.cat([codes, bins], 1)
         positions = profile_positions(every, (*counts, *[BINS] * bins.shape[1]), self.cells.dim)
-        positions = positions[: len(counts), : max(counts)]
+        positions = spread_out(positions[: len(counts), : max(counts)], counts)
         for j, count in enumerate(counts):
             if ordinal[j]:
-                positions[j, :count, 0] = torch.linspace(-1.7, 1.7, count)
+                positions[j, :count] = in_order(count, self.cells.dim)
         self.cells.map.tessellation.move_anchors(positions)
+        self.cells.narrow(NARROW)
+
+    def modes_of_rows(self, modes: Modes, rows: Tensor) -> Tensor:
+        """The mode in which each token of a row (B, G + R) lies when noise is narrow; a missing number's is random."""
+        codes, values = self._split(rows)
+        missing = torch.randn(values.shape, dtype=values.dtype, device=values.device)
+        return modes.of_rows(codes, torch.where(self._present(codes), self._images(values), missing))
 
     def _split(self, rows: Tensor) -> tuple[Tensor, Tensor]:
         categories = len(self.cells.counts)

@@ -6,6 +6,8 @@ from torch import Tensor
 MOST_ROWS = 20_000
 MOST_PAIRS = 2**20
 PSEUDO_ROWS = 2.0
+MOST_SPREAD = 256
+FILL_POINTS, FILL_ROUNDS = 4000, 30
 JITTER = 0.1
 
 
@@ -50,3 +52,32 @@ def _components(profiles: Tensor, share: Tensor, dim: int) -> Tensor:
     coordinates[:, :leading] = u[:, :leading] * s[:leading] / weight
     spread = (share[:, None] * coordinates.square()).sum(0).sqrt().clamp_min(1e-6)
     return coordinates / spread
+
+
+def spread_out(positions: Tensor, counts: tuple[int, ...]) -> Tensor:
+    """Positions (N, K, D) moved apart, neighbours staying neighbours: cells of one size that fill a ball.
+
+    Lloyd's iteration: each position goes to the middle of the points of the ball that are nearest to it. The ball has
+    radius K^(1/D). Variables of more than 256 categories are only scaled to it.
+    """
+    spread = positions.clone()
+    for j, count in enumerate(counts):
+        dim, radius = positions.shape[-1], count ** (1 / positions.shape[-1])
+        ball = torch.randn(FILL_POINTS, dim)
+        ball = ball / ball.norm(dim=1, keepdim=True) * radius * torch.rand(FILL_POINTS, 1) ** (1 / dim)
+        here = positions[j, :count]
+        here = here * radius / here.norm(dim=1).max().clamp_min(1e-6)
+        for _ in range(FILL_ROUNDS if 1 < count <= MOST_SPREAD else 0):
+            nearest = torch.cdist(ball, here).argmin(1)
+            held = torch.bincount(nearest, minlength=count)[:, None]
+            middle = torch.zeros_like(here).index_add(0, nearest, ball) / held.clamp_min(1)
+            here = torch.where(held > 0, middle, ball[torch.randint(FILL_POINTS, (count,))])
+        spread[j, :count] = here
+    return spread
+
+
+def in_order(count: int, dim: int) -> Tensor:
+    """Positions (K, D) on a line, evenly, as wide as `spread_out` makes them."""
+    line = torch.zeros(count, dim)
+    line[:, 0] = torch.linspace(-1, 1, count) * count ** (1 / dim)
+    return line

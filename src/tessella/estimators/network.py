@@ -1,6 +1,5 @@
 """The flow behind an estimator: how it is built and how it is trained."""
 
-import copy
 import tempfile
 import time
 from collections.abc import Iterator
@@ -11,22 +10,23 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from tessella.densities import Gaussian, conditional_flow, token_flow
+from tessella.densities import Flow, Gaussian, LatentClasses, conditional_flow, token_flow
 from tessella.dequantizers.cells import VoronoiCells
-from tessella.dequantizers.mixed import MixedContext, MixedDequantizer, MixedNoise
+from tessella.dequantizers.mixed import MixedContext, MixedDequantizer
+from tessella.dequantizers.modes import mode_counts, modes_of
+from tessella.estimators.classes import fit_classes
 from tessella.estimators.encoding import Encoding
 from tessella.models import SemiDiscrete
 from tessella.training import FitResult, NonFiniteError, RunFolder, TrainingConfig
 from tessella.training import fit as train
+from tessella.training.pace import measure_pace
 from tessella.training.randomness import derived_seed, seed_noise, undisturbed_noise
 
 CONTEXT = 32
 NOISE_BLOCKS = 2
-BOX = 3.0  # half-width of the box around the cells: with noise from a ball they are filled evenly
-TRAIN_SAMPLES = 4  # with the plain bound, 1, even two coins that fall alike are learned as independent
-TRIAL_STEPS = 5
-BUDGET_FOR_STEPS = 0.85  # of the time budget; the rest goes to validation and to starting up
-STEPS = 6000  # where there is no budget
+TRAIN_SAMPLES = 4
+SHARE_FOR_CLASSES = 0.2  # of the time budget
+STEPS = 3000  # where there is no budget
 VALIDATIONS = 20
 VALIDATION_ROWS, VALIDATION_SAMPLES = 1000, 4
 PATIENCE = 8
@@ -34,14 +34,15 @@ PATIENCE = 8
 
 @dataclass(frozen=True)
 class Size:
-    """What decides how large a model is."""
+    """What decides how large a model is; its number of latent classes may be left to the validation rows (0)."""
 
     dim: int
     blocks: int
     width: int
+    classes: int = 0
 
     def __post_init__(self) -> None:
-        for name, least in {"dim": 2, "blocks": 1, "width": 1}.items():
+        for name, least in {"dim": 2, "blocks": 1, "width": 1, "classes": 0}.items():
             if getattr(self, name) < least:
                 raise ValueError(f"{name}: got {getattr(self, name)}; expected at least {least}")
 
@@ -61,33 +62,57 @@ class Plan:
 
 def build(encoding: Encoding, size: Size) -> SemiDiscrete:
     """The model of an encoding, in single precision whatever torch's default is."""
-    counts, numbers = encoding.counts, len(encoding.numbers)
-    event = (len(counts) + numbers, size.dim)
     with single_precision():
-        cells = VoronoiCells(counts, size.dim, box=BOX)
-        base = MixedNoise(len(counts), numbers, size.dim)
-        noise = conditional_flow(base, NOISE_BLOCKS, size.width, 1, CONTEXT, tokens=True)
-        context = MixedContext(counts, numbers, CONTEXT, size.width)
-        dequantizer = MixedDequantizer(cells, noise, context, encoding.unit, encoding.indicators)
-        density = token_flow(Gaussian(event), size.blocks, size.width, 1)
+        dequantizer = _dequantizer(encoding, size)
+        modes = mode_counts(encoding.counts, len(encoding.numbers))
+        base = LatentClasses(modes, size.dim, size.classes)
+        density = token_flow(base, size.blocks, size.width, 1, norm=False)
     return SemiDiscrete(dequantizer, density, TRAIN_SAMPLES, VALIDATION_SAMPLES)
+
+
+def _dequantizer(encoding: Encoding, size: Size) -> MixedDequantizer:
+    counts, numbers = encoding.counts, len(encoding.numbers)
+    cells = VoronoiCells(counts, size.dim, squashing="root")  # which leaves the middle of a cell as it is
+    base = Gaussian((len(counts) + numbers, size.dim))
+    noise = conditional_flow(base, NOISE_BLOCKS, size.width, 1, CONTEXT, tokens=True)
+    context = MixedContext(counts, numbers, CONTEXT, size.width)
+    return MixedDequantizer(cells, noise, context, encoding.unit, encoding.indicators)
 
 
 def learn(
     encoding: Encoding, size: Size, rows: tuple[Tensor, Tensor], plan: Plan
 ) -> tuple[SemiDiscrete, FitResult, list[dict[str, Any]]]:
-    """Build, arrange and train on (training, validation) rows; the model, how it went, and its curve."""
+    """Build, start and train on (training, validation) rows; the model, how it went, and its curve."""
+    started = time.perf_counter()
     with single_precision(), undisturbed_noise(torch.device("cpu")):
         torch.manual_seed(derived_seed(plan.seed, "model"))
-        model = build(encoding, size)
-        assert isinstance(model.dequantizer, MixedDequantizer)
-        # Maps and anchors look at all rows: a number that is only among the validation rows has a place, too.
-        model.dequantizer.arrange(torch.cat(rows), encoding.ordinal)
-        config = _config(model, rows[0], plan)
+        model = _started(encoding, size, rows, plan)
+        config = _config(model, rows, plan, time.perf_counter() - started)
         with tempfile.TemporaryDirectory(prefix="tessella-") as folder:
             result = _trained(model, rows, config, folder)
             history = RunFolder(folder).read_metrics()
     return model, result, history
+
+
+def _started(encoding: Encoding, size: Size, rows: tuple[Tensor, Tensor], plan: Plan) -> SemiDiscrete:
+    """A model that already is a mixture of latent classes: cells apart, narrow noise, a mode of the base in each."""
+    arranged = _dequantizer(encoding, size)
+    arranged.arrange(rows[0], encoding.ordinal)
+    assert isinstance(arranged.cells, VoronoiCells)
+    modes = modes_of(arranged.cells, len(encoding.numbers))
+    found, watched = (arranged.modes_of_rows(modes, part) for part in rows)
+    budget = None if plan.time_budget is None else SHARE_FOR_CLASSES * plan.time_budget
+    classes = fit_classes(modes.counts, found, watched, size.classes, budget, plan.seed, plan.progress)
+    model = build(encoding, replace(size, classes=classes.components))
+    model.dequantizer.load_state_dict(arranged.state_dict())
+    latent_classes(model).start(classes.log_weight, classes.log_table, modes.centre, modes.scale)
+    return model
+
+
+def latent_classes(model: SemiDiscrete) -> LatentClasses:
+    """The base of a model that `build` made."""
+    assert isinstance(model.density, Flow) and isinstance(model.density.base, LatentClasses)
+    return model.density.base
 
 
 def _trained(model: SemiDiscrete, rows: tuple[Tensor, Tensor], config: TrainingConfig, folder: str) -> FitResult:
@@ -100,39 +125,26 @@ def _trained(model: SemiDiscrete, rows: tuple[Tensor, Tensor], config: TrainingC
         ) from None
 
 
-def _config(model: SemiDiscrete, rows: Tensor, plan: Plan) -> TrainingConfig:
+def _config(model: SemiDiscrete, rows: tuple[Tensor, Tensor], plan: Plan, spent: float) -> TrainingConfig:
     """The schedule ends when the budget does: steps are timed first, and as many planned as the budget has room for."""
     config = TrainingConfig(
         batch_size=plan.batch_size,
         learning_rate=plan.learning_rate,
         patience=PATIENCE,
         validation_rows=VALIDATION_ROWS,
-        time_budget=plan.time_budget,
         seed=plan.seed,
         accelerator=plan.device,
         progress=plan.progress,
     )
     steps = STEPS if plan.max_steps is None else plan.max_steps
     if plan.time_budget is not None:
-        affordable = int(BUDGET_FOR_STEPS * plan.time_budget / _seconds_per_step(model, rows, config))
-        steps = max(1, affordable if plan.max_steps is None else min(steps, affordable))
+        left = max(plan.time_budget - spent, 1e-3)
+        affordable = measure_pace(model, *rows, config).steps_within(left, VALIDATIONS)
+        steps = affordable if plan.max_steps is None else min(steps, affordable)
+        config = replace(config, time_budget=left)
     every = max(1, steps // VALIDATIONS)
     warmup = min(config.warmup_steps, steps // 10)
     return replace(config, steps=steps, warmup_steps=warmup, validate_every=every, checkpoint_every=steps)
-
-
-def _seconds_per_step(model: SemiDiscrete, rows: Tensor, config: TrainingConfig) -> float:
-    """Time of a forward and a backward pass of a copy of the model; the first one, which warms up, is not counted."""
-    device = torch.device("cpu" if config.accelerator == "cpu" or not torch.cuda.is_available() else "cuda")
-    trial, batch = copy.deepcopy(model).to(device), rows[: config.batch_size].to(device)
-    trial.initialize(batch)
-    start = 0.0
-    for step in range(1 + TRIAL_STEPS):
-        start = time.perf_counter() if step == 1 else start
-        trial.loss(batch).backward()
-    if device.type == "cuda":
-        torch.cuda.synchronize()
-    return (time.perf_counter() - start) / TRIAL_STEPS
 
 
 @torch.no_grad()

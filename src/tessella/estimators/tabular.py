@@ -20,7 +20,7 @@ from tessella.estimators.anomalies import contributions, reasons
 from tessella.estimators.columns import Column, learn
 from tessella.estimators.encoding import Encoding
 from tessella.estimators.inputs import check_rows, matched
-from tessella.estimators.network import Plan, Size, build, log_likelihood
+from tessella.estimators.network import Plan, Size, build, latent_classes, log_likelihood
 from tessella.estimators.network import learn as train
 from tessella.estimators.values import Value, shown
 from tessella.training.randomness import derived_seed, seed_noise, undisturbed_noise
@@ -53,12 +53,15 @@ class TabularFlow(DensityMixin, BaseEstimator):
         dim: dimensions of each column's cells.
         blocks: coupling blocks of the flow.
         width: width of its networks.
+        classes: latent classes that the flow starts from; None: as many as the validation rows like, up to 256.
         time_budget: seconds of training; the learning-rate schedule is fitted to it. None: no limit.
-        max_steps: most updates; None: 6000, or as many as the time budget allows.
+        max_steps: most updates; None: 3000, or as many as the time budget allows.
         learning_rate: peak learning rate.
         batch_size: rows per update.
         samples: S of the bound that scores.
         validation_fraction: share of the rows held out for early stopping.
+        test_fraction: share of the rows that training does not look at, except for the list of categories and the range
+            of numbers; `parts_` says which.
         unseen: what to do with a category that training did not see: "error", or "missing" to take it for missing.
         device: "auto", "cpu" or "cuda".
         random_state: fixes split, training, scores and samples.
@@ -66,6 +69,8 @@ class TabularFlow(DensityMixin, BaseEstimator):
 
     Attributes:
         columns_: what was learned about each column: type, categories, range.
+        classes_: latent classes that the flow started from.
+        parts_: positions of the "train", "validation" and "test" rows; not saved.
         history_: step, seconds, loss and validation value (nats per row) during training.
         best_validation_: the lowest validation value, an upper bound of the mean negative log-likelihood, in nats.
         n_iter_: updates done.
@@ -86,12 +91,14 @@ class TabularFlow(DensityMixin, BaseEstimator):
         dim: int = 2,
         blocks: int = 4,
         width: int = 32,
+        classes: int | None = None,
         time_budget: float | None = None,
         max_steps: int | None = None,
-        learning_rate: float = 5e-3,
-        batch_size: int = 32,
+        learning_rate: float = 1e-3,
+        batch_size: int = 64,
         samples: int = 64,
         validation_fraction: float = 0.1,
+        test_fraction: float = 0.0,
         unseen: Literal["error", "missing"] = "error",
         device: Literal["auto", "cpu", "cuda"] = "auto",
         random_state: Any = None,
@@ -101,12 +108,14 @@ class TabularFlow(DensityMixin, BaseEstimator):
         self.dim = dim
         self.blocks = blocks
         self.width = width
+        self.classes = classes
         self.time_budget = time_budget
         self.max_steps = max_steps
         self.learning_rate = learning_rate
         self.batch_size = batch_size
         self.samples = samples
         self.validation_fraction = validation_fraction
+        self.test_fraction = test_fraction
         self.unseen = unseen
         self.device = device
         self.random_state = random_state
@@ -122,8 +131,11 @@ class TabularFlow(DensityMixin, BaseEstimator):
         learned = [learn(name, values, kinds.get(name), frame.orders.get(name)) for name, values in named]
         self._describe(frame.layout, tuple(learned))
         self.seed_ = int(check_random_state(self.random_state).randint(2**31 - 1))
-        rows = self._split(self.encoding_.encode(frame.columns))
-        self.model_, result, self.history_ = train(self.encoding_, self._size(), rows, self._plan())
+        rows = self.encoding_.encode(frame.columns)
+        self.parts_ = self._split(len(rows))
+        parts = rows[self.parts_["train"]], rows[self.parts_["validation"]]
+        self.model_, result, self.history_ = train(self.encoding_, self._size(self.classes or 0), parts, self._plan())
+        self.classes_ = len(latent_classes(self.model_).log_weight)
         self.best_validation_, self.n_iter_, self.stopped_ = result.best_validation, result.steps, result.stopped
         return self
 
@@ -211,7 +223,7 @@ class TabularFlow(DensityMixin, BaseEstimator):
         flow._describe(frames.Layout.from_json(said["layout"]), columns)
         for name in _FITTED:
             setattr(flow, name, said["fitted"][name])
-        flow.model_ = build(flow.encoding_, flow._size())
+        flow.model_ = build(flow.encoding_, flow._size(flow.classes_))
         saving.read_weights(Path(folder), flow.model_)
         cuda = device != "cpu" and torch.cuda.is_available()
         flow.model_.to("cuda" if cuda else "cpu").eval()
@@ -231,8 +243,13 @@ class TabularFlow(DensityMixin, BaseEstimator):
                 raise ValueError(f"{name}: got {getattr(self, name)!r}; expected one of {', '.join(expected)}")
         if self.device == "cuda" and not torch.cuda.is_available():
             raise ValueError("device: got 'cuda', but torch sees no GPU here; expected 'cpu' or 'auto'")
+        if self.time_budget is not None and not self.time_budget > 0:
+            raise ValueError(f"time_budget: got {self.time_budget}; expected a positive number of seconds, or None")
         if not 0 < self.validation_fraction < 1:
             raise ValueError(f"validation_fraction: got {self.validation_fraction}; expected a number between 0 and 1")
+        if not 0 <= self.test_fraction < 1 - self.validation_fraction:
+            least = f"0 <= test_fraction < {1 - self.validation_fraction}"
+            raise ValueError(f"test_fraction: got {self.test_fraction}; expected {least}")
 
     def _describe(self, layout: frames.Layout, columns: tuple[Column, ...]) -> None:
         self.layout_, self.columns_, self.encoding_ = layout, columns, Encoding(columns)
@@ -248,14 +265,17 @@ class TabularFlow(DensityMixin, BaseEstimator):
             raise ValueError(f"column_types: got {shown(unknown)}; expected columns, which are {shown(frame.names)}")
         return kinds
 
-    def _split(self, rows: Tensor) -> tuple[Tensor, Tensor]:
-        """Training and validation rows, at least one of each."""
-        order = torch.randperm(len(rows), generator=torch.Generator().manual_seed(derived_seed(self.seed_, "split")))
-        held_out = min(max(1, round(self.validation_fraction * len(rows))), len(rows) - 1)
-        return rows[order[held_out:]], rows[order[:held_out]]
+    def _split(self, rows: int) -> dict[str, np.ndarray]:
+        """Positions of training, validation and test rows; at least one of the first two."""
+        seed = derived_seed(self.seed_, "split")
+        order = torch.randperm(rows, generator=torch.Generator().manual_seed(seed)).numpy()
+        test = min(round(self.test_fraction * rows), rows - 2)
+        held_out = min(max(1, round(self.validation_fraction * rows)), rows - test - 1)
+        ends = np.split(order, [test, test + held_out])
+        return {"train": ends[2], "validation": ends[1], "test": ends[0]}
 
-    def _size(self) -> Size:
-        return Size(self.dim, self.blocks, self.width)
+    def _size(self, classes: int) -> Size:
+        return Size(self.dim, self.blocks, self.width, classes)
 
     def _plan(self) -> Plan:
         return Plan(
@@ -292,7 +312,7 @@ class TabularFlow(DensityMixin, BaseEstimator):
         return conditioned.rows
 
 
-_FITTED = ("seed_", "history_", "best_validation_", "n_iter_", "stopped_")
+_FITTED = ("seed_", "classes_", "history_", "best_validation_", "n_iter_", "stopped_")
 
 
 def _version() -> str:

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from tessella import kernels
 from tessella.geometry.box import Box
-from tessella.geometry.tessellation import KEPT_FROM_WALL, Tessellation, take
+from tessella.geometry.tessellation import KEPT_FROM_WALL, Tessellation
 
 
 class Voronoi(Tessellation):
@@ -43,24 +42,3 @@ class Laguerre(Tessellation):
         rho = self.rho.reshape(anchors.shape[0], -1)
         radius = self._spacing(anchors) * ((1 - KEPT_FROM_WALL) * rho.sigmoid())
         return radius.square() if self._offsets is None else radius.square() + self._offsets
-
-    def _spacing(self, anchors: Tensor) -> Tensor:
-        """d_k: distance to the nearest other anchor (0 where there is none), with gradients; (G, K)."""
-        if anchors.shape[-1] == 1:
-            return torch.zeros_like(anchors[:, 0])
-        other = self._nearest_other(anchors.detach())
-        gap = anchors - take(anchors, other)
-        return (gap * gap).sum(1).add(torch.finfo(gap.dtype).tiny).sqrt()
-
-    def _nearest_other(self, anchors: Tensor) -> Tensor:
-        """Index of the nearest other anchor; the cell itself for padding and for variables with one cell."""
-        rows = []
-        own = torch.arange(anchors.shape[-1], device=anchors.device)
-        for block in own.split(kernels.CELLS_PER_BLOCK):
-            gap = kernels.squared_distances(anchors[..., block], anchors)
-            gap = gap.masked_fill(block[:, None] == own, torch.inf)
-            if self._offsets is not None:
-                gap = gap - self._offsets[:, None] - self._offsets[:, block, None]
-            closest, index = gap.min(-1)
-            rows.append(torch.where(closest.isinf(), block, index))
-        return torch.cat(rows, 1)

@@ -177,6 +177,32 @@ class Tessellation(nn.Module, ABC):
         corner = torch.where(ahead > 0, hi.gather(1, j), lo.gather(1, j))
         return ahead / (corner - here.gather(1, j[:, None])[:, 0])
 
+    def spacing(self) -> Tensor:
+        """Distance from each anchor to the nearest other one, (K,) or (N, K); 0 for padding and where there is none."""
+        d = self._spacing(self._anchor_columns())
+        return d[0] if self.shared else d
+
+    def _spacing(self, anchors: Tensor) -> Tensor:
+        """d_k: distance to the nearest other anchor (0 where there is none), with gradients; (G, K)."""
+        if anchors.shape[-1] == 1:
+            return torch.zeros_like(anchors[:, 0])
+        other = self._nearest_other(anchors.detach())
+        gap = anchors - take(anchors, other)
+        return (gap * gap).sum(1).add(torch.finfo(gap.dtype).tiny).sqrt()
+
+    def _nearest_other(self, anchors: Tensor) -> Tensor:
+        """Index of the nearest other anchor; the cell itself for padding and for variables with one cell."""
+        rows = []
+        own = torch.arange(anchors.shape[-1], device=anchors.device)
+        for block in own.split(kernels.CELLS_PER_BLOCK):
+            gap = kernels.squared_distances(anchors[..., block], anchors)
+            gap = gap.masked_fill(block[:, None] == own, torch.inf)
+            if self._offsets is not None:
+                gap = gap - self._offsets[:, None] - self._offsets[:, block, None]
+            closest, index = gap.min(-1)
+            rows.append(torch.where(closest.isinf(), block, index))
+        return torch.cat(rows, 1)
+
     def check(self) -> None:
         """Raise if a cell is empty because its anchor coincides with another; say which.
 

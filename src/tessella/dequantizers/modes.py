@@ -1,0 +1,77 @@
+"""Where the points of a dequantizer gather: one mode for each category, a row of them for each number."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from tessella.dequantizers.cells import VoronoiCells
+
+MOST = 64  # modes of a token; categories beyond that share them
+KNOTS, REACH = 12, 2.6  # modes of a number, evenly between -reach and reach in units of its map's image
+ROUNDS = 10
+
+
+@dataclass(frozen=True)
+class Modes:
+    """Token j has counts[j] modes, normal around `centre` with spread `scale`, (sum counts, D), tokens one by one."""
+
+    counts: tuple[int, ...]
+    centre: Tensor
+    scale: Tensor
+    category_mode: tuple[Tensor, ...]
+    """For each categorical token the mode of every category."""
+
+    def of_rows(self, codes: Tensor, images: Tensor) -> Tensor:
+        """The mode of each token, (B, G + R), for codes (B, G) and images of numbers (B, R)."""
+        categories = [modes[codes[:, j]] for j, modes in enumerate(self.category_mode)]
+        knot = (images + REACH) * ((KNOTS - 1) / (2 * REACH))
+        numbers = knot.round().clamp(0, KNOTS - 1).long()
+        return torch.cat([torch.stack(categories, 1), numbers.to(codes.device)], 1)
+
+
+@torch.no_grad()
+def modes_of(cells: VoronoiCells, numbers: int) -> Modes:
+    """The modes of cells filled with narrow noise, and of so many numbers whose images look normal."""
+    anchors, spread = cells.map.tessellation.anchors.detach(), cells.map.log_scale.exp()
+    centres, scales, category_mode = [], [], []
+    for j, count in enumerate(cells.counts):
+        here, near = anchors[j, :count], spread[j, :count, None].expand(count, cells.dim)
+        mode = torch.arange(count) if count <= MOST else _clusters(here)
+        category_mode.append(mode)
+        centre, around = _grouped(here, near, mode, min(count, MOST))
+        centres.append(centre)
+        scales.append(around)
+    for _ in range(numbers):
+        knots = anchors.new_zeros(KNOTS, cells.dim)
+        knots[:, 0] = torch.linspace(-REACH, REACH, KNOTS)
+        width = torch.ones_like(knots)
+        width[:, 0] = 1.4 * REACH / (KNOTS - 1)
+        centres.append(knots)
+        scales.append(width)
+    return Modes(mode_counts(cells.counts, numbers), torch.cat(centres), torch.cat(scales), tuple(category_mode))
+
+
+def mode_counts(counts: tuple[int, ...], numbers: int) -> tuple[int, ...]:
+    """How many modes the tokens have: of so many categories each, then of so many numbers."""
+    return (*(min(count, MOST) for count in counts), *[KNOTS] * numbers)
+
+
+def _clusters(points: Tensor) -> Tensor:
+    """Which of 64 groups of neighbours each point (K, D) is in: k-means."""
+    centre = points[torch.randperm(len(points))[:MOST]]
+    for _ in range(ROUNDS):
+        nearest = torch.cdist(points, centre).argmin(1)
+        held = torch.bincount(nearest, minlength=MOST)[:, None]
+        middle = torch.zeros_like(centre).index_add(0, nearest, points) / held.clamp_min(1)
+        centre = torch.where(held > 0, middle, centre)
+    return torch.cdist(points, centre).argmin(1)
+
+
+def _grouped(points: Tensor, spread: Tensor, group: Tensor, groups: int) -> tuple[Tensor, Tensor]:
+    """Middle of each group, and the spread of what lies around its points, (groups, D); 0 and 1 if it is empty."""
+    size = torch.bincount(group, minlength=groups)[:, None]
+    middle = points.new_zeros(groups, points.shape[1]).index_add(0, group, points) / size.clamp_min(1)
+    square = (points - middle[group]).square() + spread.square()
+    total = torch.zeros_like(middle).index_add(0, group, square)
+    return middle, torch.where(size > 0, total / size.clamp_min(1), 1).sqrt()

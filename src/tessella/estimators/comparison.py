@@ -1,0 +1,74 @@
+"""Who predicts rows that nobody saw best: the model or what one would use instead."""
+
+from math import sqrt
+from typing import TypedDict
+
+import torch
+from torch import Tensor
+
+from tessella.estimators.encoding import Encoding
+from tessella.estimators.rivals import fit_rivals
+
+MODEL = "TabularFlow"
+
+
+class Likelihood(TypedDict):
+    """Mean -log p of the held-out rows, in nats, and its standard error; differences are paired, row by row."""
+
+    name: str
+    nll: float
+    error: float
+    exact: bool
+    """Else an upper bound of it."""
+    learned_from: int
+    lead: float
+    """By how many nats per row the flow is better than this model."""
+    lead_error: float
+    gain: float
+    """By how many nats per row this model is better than independent columns."""
+    gain_error: float
+
+
+def compare(
+    encoding: Encoding, train: Tensor, validation: Tensor, held_out: Tensor, scores: Tensor
+) -> list[Likelihood]:
+    """The flow, then its rivals, the last of them the independent columns.
+
+    Args:
+        encoding: of the rows.
+        train: rows the rivals learn from, in random order.
+        validation: rows that choose their settings.
+        held_out: rows to compare on.
+        scores: the flow's log-likelihood of them, (B).
+    """
+    rivals = fit_rivals(encoding, train, validation)
+    scored = {MODEL: scores} | {rival.name: rival.log_prob(held_out) for rival in rivals}
+    learned_from = {MODEL: len(train)} | {rival.name: rival.rows for rival in rivals}
+    plain = scored[rivals[-1].name]
+    found = []
+    for name, values in scored.items():
+        (nll, error), (lead, lead_error), (gain, gain_error) = map(_mean, (-values, scores - values, values - plain))
+        found.append(
+            Likelihood(
+                name=name,
+                nll=nll,
+                error=error,
+                exact=name != MODEL,
+                learned_from=learned_from[name],
+                lead=lead,
+                lead_error=lead_error,
+                gain=gain,
+                gain_error=gain_error,
+            )
+        )
+    return found
+
+
+def _mean(values: Tensor) -> tuple[float, float]:
+    """Mean and its standard error; 0 for a single value."""
+    return float(values.mean()), float(values.std(correction=min(1, len(values) - 1))) / sqrt(len(values))
+
+
+def shuffled(indices: Tensor, seed: int) -> Tensor:
+    """The same indices in random order."""
+    return indices[torch.randperm(len(indices), generator=torch.Generator().manual_seed(seed))]

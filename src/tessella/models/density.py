@@ -1,0 +1,111 @@
+"""Vectors of real numbers under a density, ready to be trained; coupling flows and disjoint mixtures from a config."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from tessella.bijections import ActNorm, AffineCoupling, Bijection, Chain, ContextAffine, partitions
+from tessella.densities import BASES, Density, DisjointMixture, Flow, Gaussian
+from tessella.geometry import Laguerre, Tessellation, Voronoi
+from tessella.nets import MLP
+from tessella.nets.mlp import zero
+
+TESSELLATIONS: dict[str, type[Tessellation]] = {"voronoi": Voronoi, "laguerre": Laguerre}
+
+
+class Bounded(nn.Module):
+    """net(x / (1 + |x|), context), elementwise: what a coupling inside a cell reads of its point.
+
+    Displacements grow without bound towards the walls. Read as they are, a point close to a wall would have gradients
+    so large that nothing else was learned; read so, its influence stays that of a point.
+    """
+
+    def __init__(self, net: nn.Module):
+        super().__init__()
+        self.net = net
+
+    def forward(self, x: Tensor, context: Tensor | None = None) -> Tensor:
+        """(*batch, inputs), (*batch, context) -> (*batch, outputs)."""
+        return self.net(functional.softsign(x), context)
+
+
+class DensityModel(nn.Module):
+    """Maximum likelihood: loss = -mean log p(x). Any density of points, as the training loop wants it."""
+
+    def __init__(self, density: Density):
+        super().__init__()
+        self.density = density
+
+    def loss(self, batch: Tensor) -> Tensor:
+        """Mean negative log-likelihood of a batch."""
+        return self.nll(batch).mean()
+
+    def nll(self, batch: Tensor) -> Tensor:
+        """-log p(x) of each row, exactly."""
+        return -self.density.log_prob(batch)
+
+    @torch.no_grad()
+    def initialize(self, batch: Tensor) -> None:
+        """Data-dependent initialisation of the density."""
+        self.density.initialize(batch)
+
+
+@dataclass(frozen=True)
+class DensityConfig:
+    """Everything that is chosen about a density of R^D: coupling blocks, then cells, then coupling blocks inside."""
+
+    cells: int = 16
+    """Components of the disjoint mixture; 0 for a coupling flow without one, of all the blocks."""
+    geometry: Literal["voronoi", "laguerre"] = "voronoi"
+    """Kind of the cells, unbounded."""
+    blocks: int = 4
+    """Coupling blocks before the tessellation: they bend the borders of the cells."""
+    component_blocks: int = 4
+    """Coupling blocks of the component, which are told the cell."""
+    width: int = 64
+    """Width of their networks."""
+    layers: int = 2
+    """Hidden layers of each network."""
+    embedding: int = 16
+    """Size of the embedding of a cell."""
+    squashing: Literal["softsign", "root", "arctan", "exponential"] = "softsign"
+    """Radial profile of the map into a cell."""
+    base: Literal["gaussian", "student"] = "student"
+    """Base of the component: a Gaussian vanishes at the walls of a cell, Student's t need not."""
+
+
+def build_density(config: DensityConfig, dim: int) -> Flow:
+    """The density on R^dim."""
+    if config.cells == 0:
+        return Flow(Gaussian((dim,)), Chain(*_couplings(dim, config.blocks + config.component_blocks, config)))
+    return Flow(disjoint_mixture(config, dim), Chain(*_couplings(dim, config.blocks, config)))
+
+
+def disjoint_mixture(config: DensityConfig, dim: int) -> DisjointMixture:
+    """The cells and what is inside them, without the blocks before."""
+    tessellation = TESSELLATIONS[config.geometry].create(config.cells, dim)
+    return DisjointMixture(tessellation, component_flow(config, dim), config.embedding, squashing=config.squashing)
+
+
+def component_flow(config: DensityConfig, dim: int) -> Flow:
+    """The density inside a cell, given the embedding of the cell."""
+    first = ContextAffine(zero(nn.Linear(config.embedding, 2 * dim)))
+    nets = _nets(dim, config.component_blocks, config, config.embedding)
+    inside = [AffineCoupling(dim, keep, Bounded(net)) for keep, net in nets]
+    return Flow(BASES[config.base]((dim,)), Chain(first, *inside))
+
+
+def _couplings(dim: int, blocks: int, config: DensityConfig) -> list[Bijection]:
+    """ActNorm and affine coupling, `blocks` times."""
+    nets = _nets(dim, blocks, config)
+    return [part for keep, net in nets for part in (ActNorm((dim,)), AffineCoupling(dim, keep, net))]
+
+
+def _nets(dim: int, blocks: int, config: DensityConfig, context: int = 0) -> list[tuple[list[int], nn.Module]]:
+    """What each coupling keeps, every partition in turn, and its network."""
+    keeps = [list(keep) for keep in dict.fromkeys(map(tuple, partitions(dim)))]
+    in_turn = [keeps[block % len(keeps)] for block in range(blocks)]
+    return [(k, MLP(len(k), 2 * (dim - len(k)), config.width, config.layers, context)) for k in in_turn]

@@ -1,0 +1,73 @@
+"""The report of a fitted table: one HTML file that needs nothing else."""
+
+import json
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from tessella.report.markup import Markup, join, tag
+from tessella.report.page_sections import SECTIONS, header
+from tessella.report.page_usage import reading, usage
+
+FILE, FORMAT = "overview.json", 1
+
+
+def write_page(source: dict[str, Any] | Path, out: Path, model: str = "model") -> Path:
+    """Write the page of an overview.
+
+    Args:
+        source: the overview as plain data, or the folder whose `overview.json` holds it.
+        out: the file to write.
+        model: what the page's examples call the model's folder.
+    """
+    overview = source if isinstance(source, dict) else read_overview(source)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(page(overview, model), encoding="utf-8")
+    return out
+
+
+def read_overview(folder: Path) -> dict[str, Any]:
+    """The plain data in a model's folder."""
+    path = folder / FILE
+    if not path.exists():
+        raise FileNotFoundError(f"{folder}: no {FILE} there; expected a folder that `tessella fit` made")
+    overview = json.loads(path.read_text(encoding="utf-8"))
+    if overview.get("format") != FORMAT:
+        raise ValueError(f"{path}: got format {overview.get('format')!r}; this version reads format {FORMAT}")
+    return overview
+
+
+def page(overview: dict[str, Any], model: str) -> str:
+    """The whole document; it is well-formed XML, too."""
+    sections = [
+        _section(anchor, title, words(overview), picture(overview))
+        for anchor, title, words, picture in SECTIONS
+        if _shown(anchor, overview)
+    ]
+    sections += [_section(*usage(overview, model)), _section(*reading(overview))]
+    footer = tag("footer", f"made by tessella {overview['version']} from {overview['rows']:,} rows")
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("title", "tessella: report of a fitted table"),
+        tag("style", _asset("page.css")),
+    )
+    body = tag("body", tag("main", header(overview), *sections, footer), tag("script", _asset("page.js")))
+    return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
+
+
+def _shown(anchor: str, overview: dict[str, Any]) -> bool:
+    """Pictures of pairs need two columns, and pictures of cells a column with a few categories."""
+    needed = {"pairs": len(overview["association"]["names"]) > 1, "cells": bool(overview["mosaics"])}
+    return needed.get(anchor, True)
+
+
+def _section(anchor: str, title: str, words: Markup, picture: Markup) -> Markup:
+    return tag("section", tag("div", tag("h2", title), words, class_="words"), tag("div", picture), id=anchor)
+
+
+def _asset(name: str) -> Markup:
+    """A file beside this one; it is ours, and holds none of the characters that XML would read."""
+    return join(Markup((files("tessella.report") / name).read_text(encoding="utf-8")))
