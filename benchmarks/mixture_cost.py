@@ -95,7 +95,7 @@ def main() -> None:
     shapes = []
     with checks.values(False):  # as in training
         for dim in DIMS:
-            few = max(1, args.rounds // 5)
+            few = max(1, args.rounds // 10)  # they take seconds each
             shape = {
                 "dim": dim,
                 "disjoint": measure(disjoint, dim, args.most, args.rounds),

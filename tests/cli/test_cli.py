@@ -84,10 +84,18 @@ def test_errors_are_one_line_and_an_exit_code(tmp_path):
     assert "data: got 'titanic'; expected one of connect4" in said
 
 
-def test_demo(tmp_path):
-    said = tessella("demo", "--out", str(tmp_path))
+def test_map_into_a_cell(tmp_path):
+    said = tessella("reproduce", "cell-map", "--out", str(tmp_path))
     assert "0 of 100,000 outside" in said
     assert (tmp_path / "map-into-cell.png").exists()
+
+
+def test_demo(tmp_path):
+    said = tessella("demo", "--out", str(tmp_path), "--seconds", "10")
+    for line in ("TabularFlow", "Chow-Liu tree", "independent columns", "floor", "five sampled rows", "oddest"):
+        assert line in said
+    assert (tmp_path / "model" / "report.html").stat().st_size > 50_000
+    assert (tmp_path / "mushroom.csv").read_text().count("\n") == 8125
 
 
 def test_help_is_worth_reading():

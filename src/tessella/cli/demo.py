@@ -3,25 +3,37 @@
 from pathlib import Path
 
 
-def demo(out: Path = Path("demo-report"), seed: int = 2) -> None:
-    """Draw a density pushed into a cell of a tessellation, and print the audit of the map.
+def demo(out: Path = Path("demo-report"), seconds: float = 75.0, seed: int = 0) -> None:
+    """Fit the Mushroom table that comes with the package, compare, sample, find the oddest rows, write a report.
 
     Args:
-        out: folder for the picture.
-        seed: of the tessellation and the audit's points.
+        out: folder for the table, the model and the report.
+        seconds: how long to train.
+        seed: of split, training and samples.
     """
+    import pyarrow as pa
     import torch
 
-    from tessella import Box, CellBijection, Voronoi
-    from tessella.bijections.audit import audit_cells
-    from tessella.report.cells import draw_map_into_cell
+    from tessella.cli.files import write_table
+    from tessella.cli.table import REPORT, comparison, fit_and_report, odd_rows
+    from tessella.data import load_table
+    from tessella.estimators import TabularFlow
 
-    torch.manual_seed(seed)
-    step = torch.tensor([-2.0, 0.0, 2.0])
-    anchors = torch.cartesian_prod(step, step) + 0.8 * (torch.rand(9, 2) - 0.5) * 2
-    tessellation = Voronoi(anchors, box=Box.cube(3.0, 2))
-    bijection, cell = CellBijection(tessellation), 4
-    print("A Voronoi tessellation of the plane, 9 cells in a box; the map into its cells, 100,000 points:\n")
-    print(audit_cells(bijection.double()))
-    path = draw_map_into_cell(out / "map-into-cell.png", bijection.float(), cell, (-3.2, 3.2, -3.2, 3.2))
-    print(f"\nPicture: {path}")
+    mushroom = load_table("mushroom")
+    rows = torch.cat([mushroom.train, mushroom.validation, mushroom.test])
+    table = pa.table(mushroom.schema.columns(rows))
+    out.mkdir(parents=True, exist_ok=True)
+    write_table(table, out / "mushroom.csv")
+    print(
+        f"{table.num_columns} columns of categories; a tenth of the rows is kept aside. Training for {seconds:.0f} s:"
+    )
+    flow = TabularFlow(time_budget=seconds, test_fraction=0.1, random_state=seed)
+    overview = fit_and_report(flow, table, out / "model")
+    print(f"\n{comparison(overview)}")
+    print(f"  {'floor':<20}  = {mushroom.floor:8.3f}   (no two rows are alike: no model can do better on all of them)")
+    print("\nfive sampled rows:")
+    write_table(flow.sample(5), None)
+    print("\nthe three oddest of the rows kept aside, and what makes them odd (nats):", flush=True)
+    aside = table.take(sorted(flow.parts_["test"]))
+    print("\n".join(odd_rows(flow.anomalies(aside, top=3).to_pylist())))
+    print(f"\nreport: {out / 'model' / REPORT}\ntry: tessella sample {out / 'model'} --given odor n --rows 5")

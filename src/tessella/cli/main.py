@@ -7,6 +7,7 @@ from typing import Any
 from tessella.cli.data import data
 from tessella.cli.demo import demo
 from tessella.cli.evaluate import evaluate
+from tessella.cli.report import report
 from tessella.cli.reproduce import reproduce
 from tessella.cli.results import results
 from tessella.cli.sample import sample
@@ -18,6 +19,7 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "score": score,
     "anomalies": anomalies,
     "sample": sample,
+    "report": report,
     "train": train,
     "evaluate": evaluate,
     "data": data,
@@ -28,7 +30,7 @@ COMMANDS: dict[str, Callable[..., Any]] = {
 
 DESCRIPTION = """Likelihoods you can trust for categories and mixed tables.
 
-Your own table: fit, score, anomalies, sample. Research: train, evaluate, reproduce, results, data."""
+Your own table: fit, score, anomalies, sample, report. Research: train, evaluate, reproduce, results, data."""
 
 
 def main() -> None:

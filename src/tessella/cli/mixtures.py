@@ -3,11 +3,14 @@
 from pathlib import Path
 
 
-def mixture_2d(data: str, out: Path, results: Path | None, steps: int, seed: int) -> None:
+def mixture_2d(
+    data: str = "all", out: Path = Path("runs/reproduce"), results: Path | None = None, steps: int = 0, seed: int = 0
+) -> None:
     """Figure 6: 2-D densities by a coupling flow and by a disjoint mixture of the same size, trained alike.
 
     Args:
-        data: a toy, or "all" for the six of the figure and a picture of the densities at the walls.
+        data: eight_gaussians, pinwheel, rings, two_spirals, checkerboard, two_moons; all of them, and a picture of the
+            densities at the walls, with "all".
         out: folder for the runs and the pictures.
         results: folder for the JSON records; `out` without it.
         steps: train for so many steps instead of the preset's.

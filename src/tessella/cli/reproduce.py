@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Union
 
 import tyro
 
+from tessella.cli.mixtures import mixture_2d
 from tessella.cli.tables import sampling_speed, tables
 
 
@@ -71,11 +72,37 @@ def dequantizers(out: Path = Path("runs/reproduce"), seed: int = 0) -> None:
     print(f"Figure 3: {draw_dequantizers(out / 'dequantizers.png', seed)}")
 
 
+def cell_map(out: Path = Path("runs/reproduce"), seed: int = 2) -> None:
+    """Figure 1: a density on the plane pushed into a cell of a tessellation, and the audit of the map.
+
+    Args:
+        out: folder for the picture.
+        seed: of the tessellation and the audit's points.
+    """
+    import torch
+
+    from tessella import Box, CellBijection, Voronoi
+    from tessella.bijections.audit import audit_cells
+    from tessella.report.cells import draw_map_into_cell
+
+    torch.manual_seed(seed)
+    step = torch.tensor([-2.0, 0.0, 2.0])
+    anchors = torch.cartesian_prod(step, step) + 0.8 * (torch.rand(9, 2) - 0.5) * 2
+    tessellation = Voronoi(anchors, box=Box.cube(3.0, 2))
+    bijection, cell = CellBijection(tessellation), 4
+    print("A Voronoi tessellation of the plane, 9 cells in a box; the map into its cells, 100,000 points:\n")
+    print(audit_cells(bijection.double()))
+    path = draw_map_into_cell(out / "map-into-cell.png", bijection.float(), cell, (-3.2, 3.2, -3.2, 3.2))
+    print(f"\nFigure 1: {path}")
+
+
 # A further experiment is a function with a docstring and a line here.
 EXPERIMENTS: dict[str, Callable[..., None]] = {
     "tables": tables,
+    "cell-map": cell_map,
     "quantized-2d": quantized_2d,
     "dequantizers": dequantizers,
+    "mixture-2d": mixture_2d,
     "sampling-speed": sampling_speed,
 }
 

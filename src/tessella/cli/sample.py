@@ -1,16 +1,27 @@
 """`tessella sample`."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import tyro
 
+if TYPE_CHECKING:
+    from tessella.estimators import TabularFlow
 
-def sample(model: tyro.conf.Positional[Path], rows: int = 10, out: Path | None = None, seed: int = 0) -> None:
+
+def sample(
+    model: tyro.conf.Positional[Path],
+    rows: int = 10,
+    given: dict[str, str] | None = None,
+    out: Path | None = None,
+    seed: int = 0,
+) -> None:
     """Draw new rows, with the columns' own names and categories, as CSV or Parquet.
 
     Args:
         model: folder that `tessella fit` or `tessella train` made.
         rows: how many.
+        given: values that some columns shall have: --given sex F country Chad; an empty text stands for missing.
         out: file to write, .csv or .parquet; CSV to standard output without it.
         seed: of the draws.
     """
@@ -22,7 +33,12 @@ def sample(model: tyro.conf.Positional[Path], rows: int = 10, out: Path | None =
     from tessella.estimators.saving import DESCRIPTION
 
     if (model / DESCRIPTION).exists():
-        write_table(to_arrow(TabularFlow.load(model).sample(rows, random_state=seed)), out)
+        flow = TabularFlow.load(model)
+        write_table(to_arrow(flow.sample(rows, _parsed(flow, given or {}), random_state=seed)), out)
+    elif given:
+        raise ValueError(
+            f"given: got values for a model of `tessella train` in {model}; expected one of `tessella fit`"
+        )
     else:
         write_table(pa.table(_rows_of_run(model, rows, seed)), out)
 
@@ -34,5 +50,8 @@ def _rows_of_run(folder: Path, rows: int, seed: int) -> dict[str, list[str]]:
 
     torch.manual_seed(seed)
     run = load_run(folder)
-    columns = zip(*run.table.schema.decode(run.model.sample(rows)), strict=True)
-    return {variable.name: list(column) for variable, column in zip(run.table.schema.variables, columns, strict=True)}
+    return run.table.schema.columns(run.model.sample(rows))
+
+
+def _parsed(flow: "TabularFlow", given: dict[str, str]) -> dict[str, Any]:
+    return {name: flow.columns_[flow.encoding_.index(name)].parse(text) for name, text in given.items()}

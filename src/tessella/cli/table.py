@@ -3,17 +3,23 @@
 from contextlib import ExitStack
 from json import dumps
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import tyro
 
+if TYPE_CHECKING:
+    from tessella.estimators import TabularFlow
+    from tessella.estimators.overview import Overview
+
 ColumnType = Literal["categorical", "ordinal", "boolean", "count", "continuous", "date"]
+REPORT = "report.html"
 
 
 def fit(
     data: tyro.conf.Positional[Path],
     out: Path = Path("model"),
     minutes: float = 5.0,
+    test: float = 0.1,
     types: dict[str, ColumnType] | None = None,
     device: Literal["auto", "cpu", "cuda"] = "auto",
     seed: int = 0,
@@ -21,13 +27,15 @@ def fit(
 ) -> None:
     """Learn the joint likelihood of a table's rows: tessella fit data.csv --out model.
 
-    Column types are inferred; missing values are modelled. Ctrl-C keeps the best model so far. Then: tessella score,
-    tessella anomalies, tessella sample.
+    Column types are inferred; missing values are modelled. Ctrl-C keeps the best model so far. The likelihood of rows
+    that were kept aside is compared with that of plain models, and a report written: report.html beside the model.
+    Then: tessella score, tessella anomalies, tessella sample.
 
     Args:
         data: a CSV or Parquet file.
         out: folder for the model.
-        minutes: how long to train at most.
+        minutes: how long to train at most; the comparison and the report take a little longer.
+        test: share of the rows that is kept aside for the comparison.
         types: types of some columns, where the guess is wrong: --types age continuous zip categorical.
         device: where to train.
         seed: of split and training.
@@ -37,16 +45,47 @@ def fit(
     from tessella.estimators import TabularFlow
 
     table = read_table(data)
-    flow = TabularFlow(types, time_budget=60 * minutes, device=device, random_state=seed, progress=not json).fit(table)
-    flow.save(out)
-    kinds = {column.name: column.kind for column in flow.columns_}
+    flow = TabularFlow(
+        types,
+        time_budget=60 * minutes,
+        test_fraction=test,
+        device=device,
+        random_state=seed,
+        progress=not json,
+    )
+    overview = fit_and_report(flow, table, out)
     if json:
-        said = {"rows": len(table), "columns": kinds, "validation_nll": flow.best_validation_}
-        print(dumps({**said, "stopped": flow.stopped_, "model": str(out)}, indent=1))
+        kinds = {column.name: column.kind for column in flow.columns_}
+        said = {"rows": len(table), "columns": kinds, "validation_nll": flow.best_validation_, "stopped": flow.stopped_}
+        held_out = {"part": overview.held_out, "rows": overview.scored_rows, "likelihoods": overview.likelihoods}
+        print(dumps({**said, "held_out": held_out, "model": str(out), "report": str(out / REPORT)}, indent=1))
         return
-    print(f"{len(table):,} rows; columns: " + ", ".join(f"{name} ({kind})" for name, kind in kinds.items()))
-    print(f"validation: at most {flow.best_validation_:.4f} nats per row; stopped by {flow.stopped_}")
-    print(f"model: {out}\nnext: tessella anomalies {out} {data}, or tessella sample {out} --rows 5")
+    print(f"{len(table):,} rows; columns: " + ", ".join(f"{c.name} ({c.kind})" for c in flow.columns_))
+    print(f"trained {overview.seconds:.0f} s, stopped by {overview.stopped}\n\n{comparison(overview)}\n")
+    print(f"model: {out}\nreport: {out / REPORT}")
+    print(f"next: tessella anomalies {out} {data}, or tessella sample {out} --rows 5")
+
+
+def fit_and_report(flow: "TabularFlow", table: Any, out: Path) -> "Overview":
+    """Fit, save the model, and beside it what the report shows and the report."""
+    from tessella.estimators.overview import gather
+    from tessella.report.page import write_page
+
+    flow.fit(table).save(out)
+    overview = gather(flow, table)
+    overview.write(out)
+    write_page(out, out / REPORT, model=str(out))
+    return overview
+
+
+def comparison(overview: "Overview") -> str:
+    """The held-out likelihoods as lines of text, the best first."""
+    part = "test rows that nothing was learned from" if overview.held_out == "test" else "validation rows"
+    lines = [f"negative log-likelihood of {overview.scored_rows:,} {part}, in nats per row (lower is better):"]
+    for one in sorted(overview.likelihoods, key=lambda one: one["nll"]):
+        sign = "=" if one["exact"] else "<="
+        lines.append(f"  {one['name']:<20} {sign:>2} {one['nll']:8.3f} +- {one['error']:.3f}")
+    return "\n".join(lines)
 
 
 def score(
@@ -99,7 +138,14 @@ def anomalies(
     if json:
         print(dumps(found, indent=1))
         return
+    print("\n".join(odd_rows(found)))
+
+
+def odd_rows(found: list[dict[str, Any]]) -> list[str]:
+    """Each row that `TabularFlow.anomalies` found, in a line."""
+    lines = []
     for row in found:
         named = [(row[f"column_{i}"], row[f"contribution_{i}"]) for i in (1, 2, 3) if f"column_{i}" in row]
-        why = ", ".join(f"{column} (+{nats:.1f})" for column, nats in named if column is not None)
-        print(f"row {row['row']:>7,}  {row['score']:9.3f} nats   {why}")
+        why = ", ".join(f"{column} (+{nats:.1f})" for column, nats in named if nats > 0)
+        lines.append(f"row {row['row']:>7,}  {row['score']:9.3f} nats   {why}")
+    return lines

@@ -91,6 +91,11 @@ class Schema:
         columns = zip(self.variables, codes.T.tolist(), strict=True)
         return list(zip(*([variable.categories[k] for k in column] for variable, column in columns), strict=True))
 
+    def columns(self, codes: Tensor) -> dict[str, list[str]]:
+        """Codes (B, N) -> columns of text by name."""
+        columns = zip(*self.decode(codes), strict=True)
+        return {variable.name: list(column) for variable, column in zip(self.variables, columns, strict=True)}
+
     def to_json(self) -> str:
         """JSON text that `from_json` turns back into an equal schema."""
         return json.dumps({"variables": [{"name": v.name, "categories": v.categories} for v in self.variables]})

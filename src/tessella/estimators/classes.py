@@ -2,6 +2,8 @@
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
+from math import log
 
 import torch
 from torch import Tensor
@@ -13,6 +15,15 @@ CANDIDATES = (1, 16, 64, 256)
 MOST_ROWS = 20_000
 ITERATIONS = 100
 DEARER = 5.0  # a candidate takes about so many times as long as the one before
+STRANGERS = 1e-3  # weight of the class whose columns are independent, for rows that belong to no other
+
+
+@dataclass(frozen=True)
+class Classes:
+    """log w_m (M) and log P_mj(k), variables below each other, (sum counts, M)."""
+
+    log_weight: Tensor
+    log_table: Tensor
 
 
 def fit_classes(
@@ -23,8 +34,8 @@ def fit_classes(
     seconds: float | None,
     seed: int,
     progress: bool,
-) -> CategoricalMixture:
-    """The mixture of products of categoricals that the validation rows like best.
+) -> Classes:
+    """The mixture of products of categoricals that the validation rows like best, and a class of independent columns.
 
     Args:
         counts: categories of each variable.
@@ -49,4 +60,9 @@ def fit_classes(
         if seconds is not None and spent + DEARER * took > seconds:
             break
     assert best is not None
-    return best
+    return _with_strangers(best, best.log_frequencies(train[:MOST_ROWS]))
+
+
+def _with_strangers(mixture: CategoricalMixture, log_marginal: Tensor) -> Classes:
+    weight = torch.cat([mixture.log_weight + log(1 - STRANGERS), mixture.log_weight.new_tensor([log(STRANGERS)])])
+    return Classes(weight, torch.cat([mixture.log_table, log_marginal[:, None]], 1))

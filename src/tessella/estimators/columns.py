@@ -101,6 +101,18 @@ class Column:
         self._check(numbers)
         return numbers
 
+    def parse(self, text: str) -> Value:
+        """The value that a text stands for: a category by what it prints as, a number, a date; nothing for missing."""
+        if not text:
+            return None
+        if not self.number:
+            return next((value for value in self.categories if str(value) == text), text)
+        try:
+            return datetime.date.fromisoformat(text) if self.kind == "date" else float(text)
+        except ValueError:
+            what = "a date like 2026-01-31" if self.kind == "date" else "a number"
+            raise ValueError(f"column {self.name!r}: got {text!r}; expected {what}") from None
+
     def _check(self, numbers: np.ndarray) -> None:
         if np.isinf(numbers).any():
             row = int(np.isinf(numbers).argmax())

@@ -103,7 +103,7 @@ def _started(encoding: Encoding, size: Size, rows: tuple[Tensor, Tensor], plan: 
     found, watched = (arranged.modes_of_rows(modes, part) for part in rows)
     budget = None if plan.time_budget is None else SHARE_FOR_CLASSES * plan.time_budget
     classes = fit_classes(modes.counts, found, watched, size.classes, budget, plan.seed, plan.progress)
-    model = build(encoding, replace(size, classes=classes.components))
+    model = build(encoding, replace(size, classes=len(classes.log_weight)))
     model.dequantizer.load_state_dict(arranged.state_dict())
     latent_classes(model).start(classes.log_weight, classes.log_table, modes.centre, modes.scale)
     return model

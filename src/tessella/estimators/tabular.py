@@ -69,7 +69,7 @@ class TabularFlow(DensityMixin, BaseEstimator):
 
     Attributes:
         columns_: what was learned about each column: type, categories, range.
-        classes_: latent classes that the flow started from.
+        classes_: latent classes that the flow started from; the last one is for rows that belong to no other.
         parts_: positions of the "train", "validation" and "test" rows; not saved.
         history_: step, seconds, loss and validation value (nats per row) during training.
         best_validation_: the lowest validation value, an upper bound of the mean negative log-likelihood, in nats.
