@@ -10,13 +10,17 @@ ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 CODE = re.compile(r"```python\n(.*?)```", re.DOTALL)
 LINK = re.compile(r"\]\((?!https?://)([^)#]+)\)")
-EXAMPLES = [(page, block) for page in PAGES for block in CODE.findall(page.read_text())]
+EXAMPLES = {page: blocks for page in PAGES if (blocks := CODE.findall(page.read_text()))}
 
 
-@pytest.mark.parametrize(("page", "code"), EXAMPLES, ids=[f"{page.name}-{i}" for i, (page, _) in enumerate(EXAMPLES)])
-def test_examples_run(page: Path, code: str):
+@pytest.mark.parametrize("page", EXAMPLES, ids=lambda page: page.name)
+def test_examples_run(page: Path, tmp_path, monkeypatch):
+    """The blocks of a page run in order and share their names, as a reader would type them."""
     torch.set_default_dtype(torch.float32)
-    exec(compile(code, str(page), "exec"), {})
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for block in EXAMPLES[page]:
+        exec(compile(block, str(page), "exec"), names)
 
 
 @pytest.mark.parametrize(

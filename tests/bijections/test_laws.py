@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.autograd.functional import jacobian
 
 from tessella import ActNorm, Bijection, Box, CellBijection, Chain, Invert, Laguerre, Voronoi
-from tessella.bijections import SQUASHINGS, AffineCoupling, ContextAffine, Flattened
+from tessella.bijections import SQUASHINGS, AffineCoupling, ContextAffine, Flattened, VariableCoupling
 from tessella.geometry import Tessellation
 from tessella.nets import MLP, TokenTransformer
 
@@ -63,6 +63,11 @@ CASES: dict[str, Callable[[], Case]] = {
     "coupling-of-tokens": lambda: (
         perturbed(AffineCoupling(4, [1, 3], TokenTransformer(3, 2, 4, 8), event_dim=2)),
         torch.randn(BATCH, 3, 4),
+        None,
+    ),
+    "coupling-of-variables": lambda: (
+        perturbed(VariableCoupling([True, False, True], TokenTransformer(3, 2, 4, 8))),
+        torch.randn(BATCH, 3, 2),
         None,
     ),
     "context-affine": lambda: (

@@ -3,6 +3,9 @@
 import csv
 import json
 import random
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow.csv
@@ -34,6 +37,38 @@ def model(table) -> Path:
     assert "colour (categorical)" in said
     assert "weight (continuous)" in said
     return folder
+
+
+def test_fit_compares_and_reports(model, tmp_path):
+    overview = json.loads((model / "overview.json").read_text())
+    assert [one["name"] for one in overview["likelihoods"]][-1] == "independent columns"
+    assert overview["parts"] == {"train": 240, "validation": 30, "test": 30}
+    assert "<html" in (model / "report.html").read_text()
+    assert tessella("report", str(model), "--out", str(tmp_path / "r.html")).strip() == str(tmp_path / "r.html")
+    assert (tmp_path / "r.html").read_text() == (model / "report.html").read_text()
+    assert "no overview.json there" in tessella("report", str(tmp_path), expect=1)
+
+
+def test_rows_given_values(model):
+    said = tessella("sample", str(model), "--rows", "6", "--given", "colour", "blue", "weight", "48.5")
+    assert said.count("blue") == said.count("48.5") == 6
+    assert '"weight"' in said
+    assert "expected a number" in tessella("sample", str(model), "--given", "weight", "heavy", expect=1)
+    assert "impossible" in tessella("sample", str(model), "--given", "colour", "purple", expect=1)
+
+
+def test_ctrl_c_keeps_the_best_model_so_far(table, tmp_path):
+    command = [sys.executable, "-m", "tessella.cli", "fit", str(table), "--out", str(tmp_path), "--minutes", "30"]
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    seen = b""
+    while b"steps/s" not in seen:  # it trains
+        seen += (part := running.stderr.read(1))
+        assert part, seen.decode()
+    running.send_signal(signal.SIGINT)
+    said, errors = running.communicate(timeout=120)
+    assert running.returncode == 0, errors.decode()
+    assert b"stopped by interrupted" in said
+    assert "rows" in tessella("score", str(tmp_path), str(table))
 
 
 def test_score_writes_a_line_a_row(model, table, tmp_path):

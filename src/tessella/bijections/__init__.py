@@ -5,7 +5,7 @@ from tessella.bijections.affine import ContextAffine
 from tessella.bijections.base import Bijection, BijectionTransform
 from tessella.bijections.cell import CellBijection
 from tessella.bijections.chain import Chain, Invert
-from tessella.bijections.coupling import AffineCoupling, partitions
+from tessella.bijections.coupling import AffineCoupling, VariableCoupling, partitions, variable_halves
 from tessella.bijections.flatten import Flattened
 from tessella.bijections.squashing import SQUASHINGS, Squashing
 
@@ -21,5 +21,7 @@ __all__ = [
     "Flattened",
     "Invert",
     "Squashing",
+    "VariableCoupling",
     "partitions",
+    "variable_halves",
 ]

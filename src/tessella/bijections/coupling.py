@@ -62,3 +62,50 @@ def partitions(size: int) -> list[list[int]]:
     half = size // 2
     sets = [list(range(half)), list(range(half, size)), list(range(1, size, 2)), list(range(0, size, 2))]
     return [keep for keep in sets if len(keep) < size]
+
+
+class VariableCoupling(Bijection):
+    """Of N variables (N, D) those in K stay, the others move given them: y_j = x_j exp(s_j) + t_j, (s, t) = net(x_K).
+
+    Where `AffineCoupling` over tokens moves some coordinates of every variable, this moves all coordinates of some: a
+    variable's whole place can depend on the categories of others.
+
+    Args:
+        keep: for each variable whether it stays, (N,).
+        net: (x with 0 in place of the variables that move, context) -> (*batch, N, 2 D).
+    """
+
+    event_dim = 2
+    move: Tensor
+
+    def __init__(self, keep: Sequence[bool], net: nn.Module):
+        super().__init__()
+        moves = ~torch.tensor(list(keep), dtype=torch.bool)
+        self.register_buffer("move", moves[:, None], persistent=False)
+        self.net = net
+
+    def forward_and_ladj(self, x: Tensor, context: Any = None) -> tuple[Tensor, Tensor]:
+        log_scale, shift = self._coefficients(x, context)
+        return x * log_scale.exp() + shift, sum_trailing(log_scale, 2)
+
+    def inverse_and_ladj(self, y: Tensor, context: Any = None) -> tuple[Tensor, Tensor]:
+        log_scale, shift = self._coefficients(y, context)
+        return (y - shift) * (-log_scale).exp(), -sum_trailing(log_scale, 2)
+
+    def _coefficients(self, x: Tensor, context: Any) -> tuple[Tensor, Tensor]:
+        raw, shift = self.net(torch.where(self.move, 0, x), context).chunk(2, -1)
+        log_scale = LARGEST_LOG_SCALE * torch.tanh(raw / LARGEST_LOG_SCALE)
+        return torch.where(self.move, log_scale, 0), torch.where(self.move, shift, 0)
+
+
+def variable_halves(variables: int, layer: int) -> list[bool]:
+    """Which variables stay in a layer: those with a digit 0, then those with a 1, digit by digit of their number.
+
+    Any two variables are on different sides in some layer.
+
+    >>> [variable_halves(4, layer) for layer in range(3)]
+    [[True, False, True, False], [False, True, False, True], [True, True, False, False]]
+    """
+    digits = max(1, (variables - 1).bit_length())
+    digit = layer // 2 % digits
+    return [(j >> digit) % 2 == layer % 2 for j in range(variables)]

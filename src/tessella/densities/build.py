@@ -2,7 +2,18 @@
 
 from torch import nn
 
-from tessella.bijections import ActNorm, AffineCoupling, Bijection, Chain, ContextAffine, Flattened, Invert, partitions
+from tessella.bijections import (
+    ActNorm,
+    AffineCoupling,
+    Bijection,
+    Chain,
+    ContextAffine,
+    Flattened,
+    Invert,
+    VariableCoupling,
+    partitions,
+    variable_halves,
+)
 from tessella.densities.base import Density
 from tessella.densities.flow import Flow
 from tessella.nets import MLP, TokenTransformer
@@ -14,14 +25,24 @@ def flat_flow(base: Density, blocks: int, width: int, layers: int = 2) -> Flow:
     return Flow(base, Flattened(Chain(*_flat_blocks(base, blocks, width, layers, context=0, norm=True))))
 
 
-def token_flow(base: Density, blocks: int, width: int, layers: int = 2, norm: bool = True, fast: bool = False) -> Flow:
-    """Coupling over tokens: halves of D alternate, attention across variables computes the coefficients.
+def token_flow(
+    base: Density,
+    blocks: int,
+    width: int,
+    layers: int = 2,
+    norm: bool = True,
+    fast: bool = False,
+    across: bool = False,
+) -> Flow:
+    """Coupling over tokens, attention across variables computes the coefficients.
 
     Args:
         norm: begin every block with an ActNorm; without, the flow starts as its base.
         fast: see `TokenTransformer`.
+        across: every second block moves half of the variables given the others (`VariableCoupling`); the rest, and all
+            without it, move half of every variable's coordinates.
     """
-    return Flow(base, Chain(*_token_blocks(base, blocks, width, layers, context=0, norm=norm, fast=fast)))
+    return Flow(base, Chain(*_token_blocks(base, blocks, width, layers, 0, norm, fast, across)))
 
 
 def conditional_flow(
@@ -35,7 +56,7 @@ def conditional_flow(
     variables, dim = base.event_shape
     if tokens:
         first: Bijection = ContextAffine(zero(nn.Linear(context, 2 * dim)), event_dim=2)
-        rest = _token_blocks(base, blocks, width, layers, context, norm=False, fast=fast)
+        rest = _token_blocks(base, blocks, width, layers, context, norm=False, fast=fast, across=False)
         return Flow(base, Invert(Chain(first, *rest)))
     first = ContextAffine(zero(nn.Linear(context, 2 * variables * dim)))
     rest = _flat_blocks(base, blocks, width, layers, context, norm=False)
@@ -55,15 +76,22 @@ def _flat_blocks(base: Density, blocks: int, width: int, layers: int, context: i
 
 
 def _token_blocks(
-    base: Density, blocks: int, width: int, layers: int, context: int, norm: bool, fast: bool
+    base: Density, blocks: int, width: int, layers: int, context: int, norm: bool, fast: bool, across: bool
 ) -> list[Bijection]:
     variables, dim = base.event_shape
     if dim < 2:
         raise ValueError(f"dim: got {dim}; expected at least 2 for token coupling, which halves it; or a flat density")
+    if across and variables < 2:
+        raise ValueError(f"across: got {variables} variable; expected at least 2, of which half move")
     parts: list[Bijection] = []
     for block in range(blocks):
-        keep = partitions(dim)[block % len(partitions(dim))]
-        net = TokenTransformer(variables, len(keep), 2 * (dim - len(keep)), width, layers, context, fast)
         parts += [ActNorm((variables, dim))] if norm else []
-        parts.append(AffineCoupling(dim, keep, net, event_dim=2))
+        turn = block // 2 if across else block
+        if across and block % 2:
+            net = TokenTransformer(variables, dim, 2 * dim, width, layers, context, fast)
+            parts.append(VariableCoupling(variable_halves(variables, turn), net))
+        else:
+            keep = partitions(dim)[turn % len(partitions(dim))]
+            net = TokenTransformer(variables, len(keep), 2 * (dim - len(keep)), width, layers, context, fast)
+            parts.append(AffineCoupling(dim, keep, net, event_dim=2))
     return parts

@@ -29,4 +29,4 @@ class Flow(Density):
         return x, self.base.log_prob(u) - ladj
 
     def initialize(self, x: Tensor, context: Any = None) -> None:
-        self.bijection.initialize(x, context)
+        self.base.initialize(self.bijection.initialize(x, context))

@@ -7,7 +7,8 @@ from torch import Tensor
 
 from tessella.dequantizers.cells import VoronoiCells
 
-MOST = 64  # modes of a token; categories beyond that share them
+MOST = 256  # modes of a token; if it has more categories, the rarer ones share modes
+SHARED = 64
 KNOTS, REACH = 12, 2.6  # modes of a number, evenly between -reach and reach in units of its map's image
 ROUNDS = 10
 
@@ -31,13 +32,21 @@ class Modes:
 
 
 @torch.no_grad()
-def modes_of(cells: VoronoiCells, numbers: int) -> Modes:
-    """The modes of cells filled with narrow noise, and of so many numbers whose images look normal."""
+def modes_of(cells: VoronoiCells, codes: Tensor, numbers: int) -> Modes:
+    """The modes of cells filled with narrow noise, and of so many numbers whose images look normal.
+
+    Args:
+        cells: one mode for each; or for each of the 192 most frequent, and 64 for groups among the others.
+        codes: rows that say how frequent the categories are, (B, G).
+        numbers: R.
+    """
     anchors, spread = cells.map.tessellation.anchors.detach(), cells.map.log_scale.exp()
     centres, scales, category_mode = [], [], []
     for j, count in enumerate(cells.counts):
         here, near = anchors[j, :count], spread[j, :count, None].expand(count, cells.dim)
-        mode = torch.arange(count) if count <= MOST else _clusters(here)
+        mode = (
+            torch.arange(count) if count <= MOST else _shared_modes(here, torch.bincount(codes[:, j], minlength=count))
+        )
         category_mode.append(mode)
         centre, around = _grouped(here, near, mode, min(count, MOST))
         centres.append(centre)
@@ -57,12 +66,22 @@ def mode_counts(counts: tuple[int, ...], numbers: int) -> tuple[int, ...]:
     return (*(min(count, MOST) for count in counts), *[KNOTS] * numbers)
 
 
+def _shared_modes(points: Tensor, frequency: Tensor) -> Tensor:
+    """The mode of each category at points (K, D): its own if it is frequent, else that of its group."""
+    order = frequency.argsort(descending=True)
+    frequent, rare = order[: MOST - SHARED], order[MOST - SHARED :]
+    mode = torch.empty_like(frequency)
+    mode[frequent] = torch.arange(len(frequent))
+    mode[rare] = len(frequent) + _clusters(points[rare])
+    return mode
+
+
 def _clusters(points: Tensor) -> Tensor:
     """Which of 64 groups of neighbours each point (K, D) is in: k-means."""
-    centre = points[torch.randperm(len(points))[:MOST]]
+    centre = points[torch.randperm(len(points))[:SHARED]]
     for _ in range(ROUNDS):
         nearest = torch.cdist(points, centre).argmin(1)
-        held = torch.bincount(nearest, minlength=MOST)[:, None]
+        held = torch.bincount(nearest, minlength=SHARED)[:, None]
         middle = torch.zeros_like(centre).index_add(0, nearest, points) / held.clamp_min(1)
         centre = torch.where(held > 0, middle, centre)
     return torch.cdist(points, centre).argmin(1)

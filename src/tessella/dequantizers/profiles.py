@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-MOST_ROWS = 20_000
+MOST_ROWS = 200_000
 MOST_PAIRS = 2**20
 PSEUDO_ROWS = 2.0
 MOST_SPREAD = 256
@@ -19,7 +19,8 @@ def profile_positions(codes: Tensor, counts: tuple[int, ...], dim: int) -> Tenso
     position of a. No order is assumed: where the categories of a variable have one, it shows in their profiles.
 
     Args:
-        codes: rows, (B, N); the first 20,000 are used, and pairs of variables with up to a million pairs of categories.
+        codes: rows, (B, N), of which the first 200,000 are used; pairs of variables with more than a million pairs of
+            categories are left out.
     """
     codes = codes[:MOST_ROWS].cpu()
     shares = [torch.bincount(codes[:, j], minlength=count).double() / len(codes) for j, count in enumerate(counts)]
@@ -58,11 +59,12 @@ def spread_out(positions: Tensor, counts: tuple[int, ...]) -> Tensor:
     """Positions (N, K, D) moved apart, neighbours staying neighbours: cells of one size that fill a ball.
 
     Lloyd's iteration: each position goes to the middle of the points of the ball that are nearest to it. The ball has
-    radius K^(1/D). Variables of more than 256 categories are only scaled to it.
+    radius K^(1/D). Variables of more than 256 categories are only scaled to the ball of 256.
     """
     spread = positions.clone()
     for j, count in enumerate(counts):
-        dim, radius = positions.shape[-1], count ** (1 / positions.shape[-1])
+        dim = positions.shape[-1]
+        radius = min(count, MOST_SPREAD) ** (1 / dim)
         ball = torch.randn(FILL_POINTS, dim)
         ball = ball / ball.norm(dim=1, keepdim=True) * radius * torch.rand(FILL_POINTS, 1) ** (1 / dim)
         here = positions[j, :count]

@@ -99,7 +99,7 @@ def _started(encoding: Encoding, size: Size, rows: tuple[Tensor, Tensor], plan: 
     arranged = _dequantizer(encoding, size)
     arranged.arrange(rows[0], encoding.ordinal)
     assert isinstance(arranged.cells, VoronoiCells)
-    modes = modes_of(arranged.cells, len(encoding.numbers))
+    modes = modes_of(arranged.cells, rows[0][:, : len(encoding.counts)].long(), len(encoding.numbers))
     found, watched = (arranged.modes_of_rows(modes, part) for part in rows)
     budget = None if plan.time_budget is None else SHARE_FOR_CLASSES * plan.time_budget
     classes = fit_classes(modes.counts, found, watched, size.classes, budget, plan.seed, plan.progress)
@@ -111,7 +111,8 @@ def _started(encoding: Encoding, size: Size, rows: tuple[Tensor, Tensor], plan: 
 
 def latent_classes(model: SemiDiscrete) -> LatentClasses:
     """The base of a model that `build` made."""
-    assert isinstance(model.density, Flow) and isinstance(model.density.base, LatentClasses)
+    assert isinstance(model.density, Flow)
+    assert isinstance(model.density.base, LatentClasses)
     return model.density.base
 
 

@@ -29,6 +29,8 @@ class SemiDiscreteConfig:
     """Width of the density's networks."""
     layers: int = 2
     """Hidden layers (flat, spline) or attention layers (token) of each network."""
+    coupling: Literal["within", "across"] = "within"
+    """token: blocks move half of every variable's coordinates; or, in turn, also half of the variables."""
     base: Literal["gaussian", "student"] = "gaussian"
     """Base of the density."""
     noise: Literal["conditional", "uniform"] = "conditional"
@@ -86,7 +88,8 @@ def _dequantizer(config: SemiDiscreteConfig, cells: Cells, event: tuple[int, int
 def _density(config: SemiDiscreteConfig, event: tuple[int, int]) -> Density:
     base = BASES[config.base](event)
     if config.density == "token":
-        return token_flow(base, config.blocks, config.width, config.layers, fast=config.nets == "fast")
+        fast, across = config.nets == "fast", config.coupling == "across"
+        return token_flow(base, config.blocks, config.width, config.layers, fast=fast, across=across)
     if config.density == "flat":
         return flat_flow(base, config.blocks, config.width, config.layers)
     import zuko

@@ -1,4 +1,4 @@
-"""Vectors of real numbers under a density, ready to be trained; coupling flows and disjoint mixtures from a config."""
+"""Vectors of real numbers under a density, ready to be trained; mixtures, coupling and spline flows from a config."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tessella.bijections import ActNorm, AffineCoupling, Bijection, Chain, ContextAffine, partitions
-from tessella.densities import BASES, Density, DisjointMixture, Flow, Gaussian
+from tessella.densities import BASES, Density, DisjointMixture, Flow, Gaussian, ZukoDensity
 from tessella.geometry import Laguerre, Tessellation, Voronoi
 from tessella.nets import MLP
 from tessella.nets.mlp import zero
@@ -77,11 +77,40 @@ class DensityConfig:
     """Base of the component: a Gaussian vanishes at the walls of a cell, Student's t need not."""
 
 
-def build_density(config: DensityConfig, dim: int) -> Flow:
+@dataclass(frozen=True)
+class SplineConfig:
+    """A neural spline flow of zuko, autoregressive: what one would use without cells."""
+
+    transforms: int = 5
+    """Autoregressive transforms, the order of the columns reversed after each."""
+    width: int = 128
+    """Width of their networks."""
+    layers: int = 2
+    """Hidden layers of each network."""
+    bins: int = 8
+    """Pieces of each monotonic spline on [-5, 5]; outside it is the identity."""
+
+
+ContinuousConfig = DensityConfig | SplineConfig
+
+
+def build_density(config: ContinuousConfig, dim: int) -> Flow:
     """The density on R^dim."""
+    if isinstance(config, SplineConfig):
+        return _spline_flow(config, dim)
     if config.cells == 0:
         return Flow(Gaussian((dim,)), Chain(*_couplings(dim, config.blocks + config.component_blocks, config)))
     return Flow(disjoint_mixture(config, dim), Chain(*_couplings(dim, config.blocks, config)))
+
+
+def _spline_flow(config: SplineConfig, dim: int) -> Flow:
+    try:
+        from zuko.flows import NSF
+    except ImportError as error:
+        raise ImportError('spline: needs the library zuko; try pip install "tessella[zuko]"') from error
+    hidden = [config.width] * config.layers
+    spline = NSF(dim, transforms=config.transforms, hidden_features=hidden, bins=config.bins)
+    return Flow(ZukoDensity(spline, (dim,)), Chain(ActNorm((dim,))))
 
 
 def disjoint_mixture(config: DensityConfig, dim: int) -> DisjointMixture:

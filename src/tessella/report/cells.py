@@ -37,7 +37,7 @@ def draw_map_into_cell(path: Path, bijection: CellBijection, cell: int, window: 
     base = _three_bumps()
     into = bijection.as_transform(torch.tensor(cell))
     anchor = bijection.tessellation.anchors[cell].detach()
-    x = _grid(window)
+    x = grid(window)
     with torch.no_grad():
         before = base.log_prob(x - anchor).exp()
         inside = (bijection.tessellation.nearest(x) == cell) & ~bijection.outside(x, torch.full(x.shape[:-1], cell))
@@ -71,7 +71,8 @@ def _three_bumps() -> MixtureSameFamily:
     return MixtureSameFamily(torch.distributions.Categorical(torch.ones(3)), parts)
 
 
-def _grid(window: Window, steps: int = 320) -> Tensor:
+def grid(window: Window, steps: int = 320) -> Tensor:
+    """Midpoints of steps x steps pixels, (steps, steps, 2)."""
     left, right, bottom, top = window
     x = left + (right - left) * (torch.arange(steps) + 0.5) / steps
     y = bottom + (top - bottom) * (torch.arange(steps) + 0.5) / steps

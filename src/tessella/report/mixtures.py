@@ -10,7 +10,7 @@ from tessella.data.toys import RADIUS
 from tessella.densities import BASES, DisjointMixture, Flow
 from tessella.experiments.mixtures import Comparison
 from tessella.geometry import Tessellation, Voronoi
-from tessella.report.cells import Window, draw_tessellation
+from tessella.report.cells import Window, draw_tessellation, grid
 from tessella.report.style import BLUE, DENSITY, GREY, INK, ORANGE, bare, new_figure, save
 
 if TYPE_CHECKING:
@@ -23,17 +23,17 @@ PIXELS = 400
 @torch.no_grad()
 def draw_comparison(path: Path, compared: Comparison, rows: Tensor, seed: int = 0) -> Path:
     """Data, coupling flow, disjoint mixture with the borders of its cells, samples of the mixture."""
-    mixture, coupling = compared.mixture, compared.coupling
+    mixture, coupling = compared.mixture.best, compared.coupling.best
     torch.manual_seed(seed)
     samples = mixture.density.sample((len(rows),))
-    grid = _grid(SQUARE)
-    without, with_cells = (fitted.density.log_prob(grid).exp() for fitted in (coupling, mixture))
+    points = grid(SQUARE, PIXELS)
+    without, with_cells = (fitted.density.log_prob(points).exp() for fitted in (coupling, mixture))
     brightest = float(with_cells.quantile(0.995))
     figure, panels = new_figure(4)
     _draw_points(panels[0], rows, "data")
     _draw_density(panels[1], without, brightest, f"coupling flow, NLL {coupling.nll:.3f}")
     _draw_density(panels[2], with_cells, brightest, f"disjoint mixture, NLL {mixture.nll:.3f}")
-    _draw_borders(panels[2], mixture.density, grid)
+    _draw_borders(panels[2], mixture.density, points)
     _draw_points(panels[3], samples, "samples of the mixture")
     return save(figure, path)
 
@@ -49,7 +49,7 @@ def draw_walls(path: Path) -> Path:
     names = {"gaussian": "Gaussian components", "student": "Student-t components"}
     for axes, base in zip(panels, names, strict=False):
         mixture = DisjointMixture(Voronoi(anchors), BASES[base]((2,)), embedding=0, scale=1.0)
-        density = mixture.log_prob(_grid(window)).exp()
+        density = mixture.log_prob(grid(window, PIXELS)).exp()
         _draw_density(axes, density, float(density.max()), names[base], window)
         draw_tessellation(axes, mixture.tessellation, window)
         bare(axes, names[base])
@@ -88,12 +88,12 @@ def _draw_density(axes: "Axes", density: Tensor, brightest: float, title: str, w
     bare(axes, title)
 
 
-def _draw_borders(axes: "Axes", density: Flow, grid: Tensor) -> None:
+def _draw_borders(axes: "Axes", density: Flow, points: Tensor) -> None:
     """Borders of the cells and their anchors, seen through the layers before the tessellation: they are bent."""
     mixture = density.base
     assert isinstance(mixture, DisjointMixture)
-    lead = _leads(mixture.tessellation, density.bijection.forward_and_ladj(grid)[0])
-    x, y = grid[:, 0, 0].numpy(), grid[0, :, 1].numpy()
+    lead = _leads(mixture.tessellation, density.bijection.forward_and_ladj(points)[0])
+    x, y = points[:, 0, 0].numpy(), points[0, :, 1].numpy()
     for ahead in lead.unbind(-1):
         axes.contour(x, y, ahead.numpy().T, levels=[0.0], colors=[INK], linewidths=0.6, alpha=0.6)
     anchors = density.bijection.inverse_and_ladj(mixture.tessellation.anchors)[0]
@@ -107,10 +107,3 @@ def _leads(tessellation: Tessellation, x: Tensor) -> Tensor:
     nearest, second = power.sort(-1).values[..., :2].unbind(-1)
     others = torch.where(power == nearest[..., None], second[..., None], nearest[..., None])
     return others - power
-
-
-def _grid(window: Window) -> Tensor:
-    left, right, bottom, top = window
-    x = left + (right - left) * (torch.arange(PIXELS) + 0.5) / PIXELS
-    y = bottom + (top - bottom) * (torch.arange(PIXELS) + 0.5) / PIXELS
-    return torch.stack(torch.meshgrid(x, y, indexing="ij"), -1)
