@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 
 .PHONY: demo test check format bench clean
 
-demo: $(READY)  ## draw the map into a cell, print the audit
+demo: $(READY)  ## fit the Mushroom table, compare, sample, report
 	$(BIN)/tessella demo
 
 test: $(READY)  ## every test and every example in the documentation

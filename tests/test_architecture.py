@@ -32,6 +32,7 @@ ONLY_IN = {
     "triton": "kernels",
     "lightning_fabric": "training",
     "pooch": "data",
+    "PIL": "data",
     "matplotlib": "report",
     "sklearn": "estimators",
     "narwhals": "estimators",

@@ -6,7 +6,7 @@ from tessella.bijections import ActNorm, Bijection, CellBijection, Chain, Invert
 from tessella.geometry import Box, Laguerre, Tessellation, Voronoi
 
 if TYPE_CHECKING:
-    from tessella.estimators import TabularFlow
+    from tessella.estimators import MixtureFlow, TabularFlow
 
 __version__ = "0.1.0"
 
@@ -18,6 +18,7 @@ __all__ = [
     "Chain",
     "Invert",
     "Laguerre",
+    "MixtureFlow",
     "TabularFlow",
     "Tessellation",
     "Voronoi",
@@ -26,8 +27,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Estimators bring scikit-learn with them, so they are imported when first asked for."""
-    if name == "TabularFlow":
-        from tessella.estimators import TabularFlow
+    if name in ("MixtureFlow", "TabularFlow"):
+        from tessella import estimators
 
-        return TabularFlow
+        return getattr(estimators, name)
     raise AttributeError(f"module 'tessella' has no attribute {name!r}")

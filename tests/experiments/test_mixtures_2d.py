@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -11,6 +12,7 @@ from tessella.data import TOYS
 from tessella.experiments.mixtures import (
     FIGURE_6,
     MIXTURE,
+    RATES,
     TRAINING,
     Chosen,
     Fitted,
@@ -25,6 +27,8 @@ from tessella.nets import MLP
 from tessella.report.mixtures import _leads
 from tessella.training import FitResult
 
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "mixtures.md").read_text("utf-8")
 SMALL = DensityConfig(cells=8, blocks=1, component_blocks=1, width=8, layers=1, embedding=4)
 BRIEF = replace(TRAINING, steps=60, batch_size=256, warmup_steps=0, validate_every=30, progress=False)
 
@@ -44,7 +48,6 @@ def test_both_models_have_the_same_size(config, dim):
     assert coupling == pytest.approx(mixture, rel=0.05 if config is MIXTURE else 0.15)
 
 
-@pytest.mark.filterwarnings("ignore:Initializing zero-element tensors")  # on a line, couplings keep nothing
 @pytest.mark.parametrize(("dim", "cells"), [(2, 0), (3, 0), (1, 4), (2, 4), (3, 4)])
 def test_built_densities_train(dim, cells):
     """A few steps of gradient descent raise the likelihood of two far clusters; draws are finite."""
@@ -125,3 +128,19 @@ def test_unknown_toy_is_named(tmp_path):
     assert set(FIGURE_6) <= set(TOYS)
     with pytest.raises(ValueError, match="data: got 'moons'; expected one of checkerboard"):
         compare("moons", SMALL, BRIEF, tmp_path)
+
+
+@pytest.mark.parametrize("data", FIGURE_6)
+def test_the_page_has_the_numbers_of_the_records(data):
+    record = json.loads((ROOT / "results" / f"mixture-2d-{data}.json").read_text())
+    values = [f"{record[model]['nll']:.3f} ± {record[model]['stderr']:.3f}" for model in ("coupling", "mixture")]
+    assert f"| {data.replace('_', ' ')} | {values[0]} | {values[1]} |" in PAGE
+    assert f"{record['steps']:,} steps" in PAGE
+    assert {rate for model in ("coupling", "mixture") for rate, _ in record[model]["tried"]} == set(RATES)
+
+
+def test_the_page_has_the_numbers_of_the_estimators():
+    record = json.loads((ROOT / "results" / "mixture-power-estimator.json").read_text())
+    for name, said in record["methods"].items():
+        assert f"| `{name}` | {said['nll']:.3f} ± {said['stderr']:.3f} | {said['seconds']:.0f} s |" in PAGE
+    assert f"both with {record['components']} components" in PAGE

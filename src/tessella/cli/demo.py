@@ -3,17 +3,19 @@
 from pathlib import Path
 
 
-def demo(out: Path = Path("demo-report"), seconds: float = 75.0, seed: int = 0) -> None:
+def demo(out: Path = Path("demo-report"), seconds: float = 75.0, seed: int = 0, results: Path | None = None) -> None:
     """Fit the Mushroom table that comes with the package, compare, sample, find the oddest rows, write a report.
 
     Args:
         out: folder for the table, the model and the report.
         seconds: how long to train.
         seed: of split, training and samples.
+        results: folder for a JSON record of the comparison; none is written without it.
     """
     import pyarrow as pa
     import torch
 
+    from tessella import records
     from tessella.cli.files import write_table
     from tessella.cli.table import REPORT, comparison, fit_and_report, odd_rows
     from tessella.data import load_table
@@ -36,4 +38,8 @@ def demo(out: Path = Path("demo-report"), seconds: float = 75.0, seed: int = 0) 
     print("\nthe three oddest of the rows kept aside, and what makes them odd (nats):", flush=True)
     aside = table.take(sorted(flow.parts_["test"]))
     print("\n".join(odd_rows(flow.anomalies(aside, top=3).to_pylist())))
+    if results:
+        measured = {"data": "mushroom", "steps": overview.steps, "seconds": overview.seconds, "floor": mushroom.floor}
+        held_out = {"test_rows": overview.scored_rows, "samples": overview.samples, "likelihoods": overview.likelihoods}
+        records.write(results / "demo.json", {**measured, **held_out, **records.provenance(seed)})
     print(f"\nreport: {out / 'model' / REPORT}\ntry: tessella sample {out / 'model'} --given odor n --rows 5")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Union
 
 import tyro
 
-from tessella.cli.mixtures import mixture_2d
+from tessella.cli.mixtures import continuous, mixture_2d
 from tessella.cli.tables import sampling_speed, tables
 
 
@@ -103,6 +103,7 @@ EXPERIMENTS: dict[str, Callable[..., None]] = {
     "quantized-2d": quantized_2d,
     "dequantizers": dequantizers,
     "mixture-2d": mixture_2d,
+    "continuous": continuous,
     "sampling-speed": sampling_speed,
 }
 

@@ -14,8 +14,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tessella.bijections import CellBijection
-from tessella.dequantizers.profiles import profile_positions
+from tessella.dequantizers.profiles import profile_positions, spread_out
 from tessella.geometry import Box, Laguerre, Tessellation, Voronoi, binary_dim
+
+NARROW = 0.2  # spread of narrow noise in a cell, as a share of the way to its nearest wall
 
 
 class Cells(nn.Module, ABC):
@@ -65,6 +67,13 @@ class VoronoiCells(Cells):
         positions = profile_positions(codes, self.counts, self.dim)
         tessellation = self.map.tessellation
         tessellation.move_anchors(positions.mean(0) if tessellation.shared else positions)
+
+    @torch.no_grad()
+    def spread_out(self) -> None:
+        """Move the anchors apart, neighbours staying neighbours."""
+        tessellation = self.map.tessellation
+        positions = spread_out(tessellation.anchors.reshape(-1, max(self.counts), self.dim), tessellation.counts)
+        tessellation.move_anchors(positions.view_as(tessellation.anchors))
 
     @torch.no_grad()
     def narrow(self, share: float) -> None:

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from tessella.densities import Density
-from tessella.dequantizers.cells import Cells, VoronoiCells
+from tessella.dequantizers.cells import NARROW, Cells, VoronoiCells
 from tessella.dequantizers.dequantizer import Dequantizer
 from tessella.dequantizers.modes import Modes
 from tessella.dequantizers.profiles import in_order, profile_positions, spread_out
@@ -26,7 +26,6 @@ KNOTS = 33
 LONGEST_TAIL = 30.0  # in units of the map's image; exp(30) stays far from overflow
 NARROWEST_PIECE = 1e-3  # of the median piece; narrower ones are joined
 BINS = 8  # of the numbers, where categories look for the company they keep
-NARROW = 0.2  # spread of the noise in a cell, as a share of the way to its nearest wall
 
 
 class MonotoneMap(nn.Module):

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
-import torch
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -20,7 +19,8 @@ from tessella.estimators.anomalies import contributions, reasons
 from tessella.estimators.columns import Column, learn
 from tessella.estimators.encoding import Encoding
 from tessella.estimators.inputs import check_rows, matched
-from tessella.estimators.network import Plan, Size, build, latent_classes, log_likelihood
+from tessella.estimators.learning import Device, Plan, check_settings, split_rows, to_device
+from tessella.estimators.network import Size, build, latent_classes, log_likelihood
 from tessella.estimators.network import learn as train
 from tessella.estimators.values import Value, shown
 from tessella.training.randomness import derived_seed, seed_noise, undisturbed_noise
@@ -100,7 +100,7 @@ class TabularFlow(DensityMixin, BaseEstimator):
         validation_fraction: float = 0.1,
         test_fraction: float = 0.0,
         unseen: Literal["error", "missing"] = "error",
-        device: Literal["auto", "cpu", "cuda"] = "auto",
+        device: Device = "auto",
         random_state: Any = None,
         progress: bool = True,
     ):
@@ -132,7 +132,7 @@ class TabularFlow(DensityMixin, BaseEstimator):
         self._describe(frame.layout, tuple(learned))
         self.seed_ = int(check_random_state(self.random_state).randint(2**31 - 1))
         rows = self.encoding_.encode(frame.columns)
-        self.parts_ = self._split(len(rows))
+        self.parts_ = split_rows(len(rows), self.seed_, self.validation_fraction, self.test_fraction)
         parts = rows[self.parts_["train"]], rows[self.parts_["validation"]]
         self.model_, result, self.history_ = train(self.encoding_, self._size(self.classes or 0), parts, self._plan())
         self.classes_ = len(latent_classes(self.model_).log_weight)
@@ -200,23 +200,17 @@ class TabularFlow(DensityMixin, BaseEstimator):
     def save(self, folder: Path | str) -> None:
         """Write the estimator into a folder, as JSON and safetensors."""
         check_is_fitted(self, "model_")
-        params = self.get_params()
-        if not isinstance(self.random_state, int):
-            params["random_state"] = None  # a generator is no setting; `seed_` is what it gave
-        fitted = {name: getattr(self, name) for name in _FITTED}
         description = {
-            "tessella": _version(),
-            "params": params | {"column_types": dict(self.column_types or {}) or None},
             "layout": self.layout_.to_json(),
             "columns": [column.to_json() for column in self.columns_],
-            "fitted": fitted,
+            "fitted": {name: getattr(self, name) for name in _FITTED},
         }
-        saving.write(Path(folder), description, self.model_)
+        saving.write(Path(folder), self, description, self.model_)
 
     @classmethod
-    def load(cls, folder: Path | str, device: Literal["auto", "cpu", "cuda"] = "auto") -> Self:
+    def load(cls, folder: Path | str, device: Device = "auto") -> Self:
         """The estimator that `save` wrote, on a device of this machine; nothing in the folder is executed."""
-        said = saving.read(Path(folder))
+        said = saving.read(Path(folder), cls.__name__)
         flow = cls(**{**said["params"], "device": device})
         flow._check_parameters()
         columns = tuple(Column.from_json(column) for column in said["columns"])
@@ -225,8 +219,7 @@ class TabularFlow(DensityMixin, BaseEstimator):
             setattr(flow, name, said["fitted"][name])
         flow.model_ = build(flow.encoding_, flow._size(flow.classes_))
         saving.read_weights(Path(folder), flow.model_)
-        cuda = device != "cpu" and torch.cuda.is_available()
-        flow.model_.to("cuda" if cuda else "cpu").eval()
+        to_device(flow.model_, device)
         return flow
 
     def __sklearn_tags__(self) -> Any:
@@ -237,16 +230,9 @@ class TabularFlow(DensityMixin, BaseEstimator):
         return tags
 
     def _check_parameters(self) -> None:
-        choices = {"unseen": ("error", "missing"), "device": ("auto", "cpu", "cuda")}
-        for name, expected in choices.items():
-            if getattr(self, name) not in expected:
-                raise ValueError(f"{name}: got {getattr(self, name)!r}; expected one of {', '.join(expected)}")
-        if self.device == "cuda" and not torch.cuda.is_available():
-            raise ValueError("device: got 'cuda', but torch sees no GPU here; expected 'cpu' or 'auto'")
-        if self.time_budget is not None and not self.time_budget > 0:
-            raise ValueError(f"time_budget: got {self.time_budget}; expected a positive number of seconds, or None")
-        if not 0 < self.validation_fraction < 1:
-            raise ValueError(f"validation_fraction: got {self.validation_fraction}; expected a number between 0 and 1")
+        check_settings(self.device, self.time_budget, self.validation_fraction)
+        if self.unseen not in ("error", "missing"):
+            raise ValueError(f"unseen: got {self.unseen!r}; expected one of error, missing")
         if not 0 <= self.test_fraction < 1 - self.validation_fraction:
             least = f"0 <= test_fraction < {1 - self.validation_fraction}"
             raise ValueError(f"test_fraction: got {self.test_fraction}; expected {least}")
@@ -264,15 +250,6 @@ class TabularFlow(DensityMixin, BaseEstimator):
         if unknown:
             raise ValueError(f"column_types: got {shown(unknown)}; expected columns, which are {shown(frame.names)}")
         return kinds
-
-    def _split(self, rows: int) -> dict[str, np.ndarray]:
-        """Positions of training, validation and test rows; at least one of the first two."""
-        seed = derived_seed(self.seed_, "split")
-        order = torch.randperm(rows, generator=torch.Generator().manual_seed(seed)).numpy()
-        test = min(round(self.test_fraction * rows), rows - 2)
-        held_out = min(max(1, round(self.validation_fraction * rows)), rows - test - 1)
-        ends = np.split(order, [test, test + held_out])
-        return {"train": ends[2], "validation": ends[1], "test": ends[0]}
 
     def _size(self, classes: int) -> Size:
         return Size(self.dim, self.blocks, self.width, classes)
@@ -313,9 +290,3 @@ class TabularFlow(DensityMixin, BaseEstimator):
 
 
 _FITTED = ("seed_", "classes_", "history_", "best_validation_", "n_iter_", "stopped_")
-
-
-def _version() -> str:
-    from tessella import __version__
-
-    return __version__

@@ -8,7 +8,11 @@ from typing import Any
 import torch
 
 from tessella import records
+from tessella.baselines.classes import fit_classes
 from tessella.data import TABLES, TOYS, Schema, Table, Variable, load_table, quantized_toy
+from tessella.densities import Flow, LatentClasses
+from tessella.dequantizers.cells import NARROW, VoronoiCells
+from tessella.dequantizers.modes import modes_of
 from tessella.models import SemiDiscrete, SemiDiscreteConfig, build
 from tessella.training import FitResult, RunFolder, TrainingConfig, fit, load_best
 
@@ -76,8 +80,7 @@ def train_run(config: RunConfig, folder: Path) -> tuple[TrainedRun, FitResult]:
     table = load_data(config.data)
     torch.manual_seed(config.training.seed)
     model = build(config.model, table.schema.counts)
-    if config.model.placement == "profiles":
-        model.dequantizer.cells.arrange(table.train)
+    start(model, config.model, table)
     about = {
         "preset": config.preset,
         "data": asdict(config.data),
@@ -87,6 +90,24 @@ def train_run(config: RunConfig, folder: Path) -> tuple[TrainedRun, FitResult]:
     }
     result = fit(model, table.train, table.validation, config.training, folder, about)
     return TrainedRun(folder, config, table, model), result
+
+
+def start(model: SemiDiscrete, config: SemiDiscreteConfig, table: Table) -> None:
+    """Put cells and base where the training rows suggest; what is to be learned from scratch stays."""
+    cells = model.dequantizer.cells
+    if config.placement == "profiles":
+        cells.arrange(table.train)
+    if config.base != "classes":
+        return
+    assert isinstance(cells, VoronoiCells)
+    assert isinstance(model.density, Flow)
+    assert isinstance(model.density.base, LatentClasses)
+    cells.spread_out()
+    cells.narrow(NARROW)
+    modes = modes_of(cells, table.train, numbers=0)
+    train, validation = (modes.of_rows(part, torch.empty(len(part), 0)) for part in (table.train, table.validation))
+    classes = fit_classes(modes.counts, train, validation, config.classes)
+    model.density.base.start(classes.log_weight, classes.log_table, modes.centre, modes.scale)
 
 
 def load_run(folder: Path, device: str = "cpu") -> TrainedRun:

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from tessella.densities import BASES, Density, ZukoDensity, conditional_flow, flat_flow, token_flow
+from tessella.densities import BASES, Density, LatentClasses, ZukoDensity, conditional_flow, flat_flow, token_flow
 from tessella.dequantizers import CELLS, Cells, Dequantizer
 from tessella.dequantizers.dequantizer import NoContext, RowContext
+from tessella.dequantizers.modes import mode_counts
 from tessella.geometry import binary_dim
 from tessella.models.semidiscrete import SemiDiscrete
 
@@ -31,8 +32,10 @@ class SemiDiscreteConfig:
     """Hidden layers (flat, spline) or attention layers (token) of each network."""
     coupling: Literal["within", "across"] = "within"
     """token: blocks move half of every variable's coordinates; or, in turn, also half of the variables."""
-    base: Literal["gaussian", "student"] = "gaussian"
-    """Base of the density."""
+    base: Literal["gaussian", "student", "classes"] = "gaussian"
+    """Base of the density; token: or a mixture of latent classes with a mode in every cell, found before training."""
+    classes: int = 128
+    """Latent classes of that base, besides one of independent variables."""
     noise: Literal["conditional", "uniform"] = "conditional"
     """q(x | row): learned and conditional; or uniform, for the ordinal geometry."""
     noise_blocks: int = 2
@@ -62,7 +65,7 @@ def build(config: SemiDiscreteConfig, counts: Sequence[int]) -> SemiDiscrete:
     options = {"box": config.box, "squashing": config.squashing, "shared": config.shared} if learned else {}
     cells = CELLS[config.dequantizer](counts, dim, **options)
     event = (len(counts), dim)
-    return SemiDiscrete(_dequantizer(config, cells, event), _density(config, event), config.train_samples)
+    return SemiDiscrete(_dequantizer(config, cells, event), _density(config, counts, event), config.train_samples)
 
 
 def _default_dim(config: SemiDiscreteConfig, counts: Sequence[int]) -> int:
@@ -85,7 +88,13 @@ def _dequantizer(config: SemiDiscreteConfig, cells: Cells, event: tuple[int, int
     return Dequantizer(cells, noise, context)
 
 
-def _density(config: SemiDiscreteConfig, event: tuple[int, int]) -> Density:
+def _density(config: SemiDiscreteConfig, counts: Sequence[int], event: tuple[int, int]) -> Density:
+    if config.base == "classes":
+        if config.density != "token" or config.dequantizer not in ("voronoi", "laguerre") or config.shared:
+            got = f"{config.density!r} and {'shared ' if config.shared else ''}{config.dequantizer!r}"
+            raise ValueError(f"base: got 'classes' with {got}; expected a token density and learned cells, not shared")
+        classes = LatentClasses(mode_counts(tuple(counts), 0), event[1], config.classes + 1)
+        return token_flow(classes, config.blocks, config.width, config.layers, norm=False, fast=config.nets == "fast")
     base = BASES[config.base](event)
     if config.density == "token":
         fast, across = config.nets == "fast", config.coupling == "across"

@@ -128,13 +128,16 @@ def component_flow(config: DensityConfig, dim: int) -> Flow:
 
 
 def _couplings(dim: int, blocks: int, config: DensityConfig) -> list[Bijection]:
-    """ActNorm and affine coupling, `blocks` times."""
+    """ActNorm and affine coupling, `blocks` times; an ActNorm at least."""
     nets = _nets(dim, blocks, config)
-    return [part for keep, net in nets for part in (ActNorm((dim,)), AffineCoupling(dim, keep, net))]
+    parts: list[Bijection] = [part for keep, net in nets for part in (ActNorm((dim,)), AffineCoupling(dim, keep, net))]
+    return parts or [ActNorm((dim,))]
 
 
 def _nets(dim: int, blocks: int, config: DensityConfig, context: int = 0) -> list[tuple[list[int], nn.Module]]:
-    """What each coupling keeps, every partition in turn, and its network."""
+    """What each coupling keeps, every partition in turn, and its network; on a line there is nothing to couple."""
+    if dim == 1:
+        return []
     keeps = [list(keep) for keep in dict.fromkeys(map(tuple, partitions(dim)))]
     in_turn = [keeps[block % len(keeps)] for block in range(blocks)]
     return [(k, MLP(len(k), 2 * (dim - len(k)), config.width, config.layers, context)) for k in in_turn]

@@ -76,10 +76,10 @@ def curve(history: Sequence[dict[str, Any]]) -> Markup:
     def up(y: float) -> float:
         return floor - (floor - ceiling) * (y - low) / max(high - low, 1e-9)
 
-    marks = []
+    marks, digits = [], 1 if high - low > 1 else 2 if high - low > 0.1 else 3
     for value in (low, (low + high) / 2, high):
         marks.append(tag("line", x1=left, x2=width - 8, y1=up(value), y2=up(value), class_="rule"))
-        marks.append(tag("text", number(value, 1), x=left - 6, y=up(value) + 4, text_anchor="end"))
+        marks.append(tag("text", number(value, digits), x=left - 6, y=up(value) + 4, text_anchor="end"))
     marks.append(tag("text", "0", x=left, y=floor + 22))
     marks.append(tag("text", f"{last:,} steps", x=across(last), y=floor + 22, text_anchor="end"))
     for key, points in lines.items():

@@ -1,14 +1,15 @@
 """docs/results.md and docs/ablations.md: written from the records, never by hand."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from tessella.data import TABLES
 from tessella.experiments.published import FLOORS, PUBLISHED, Published, below_floor
+from tessella.report.markdown import DASH, duration, table
+from tessella.report.results_continuous import continuous_section
 from tessella.report.results_records import Cell, Record, cells, read_records
 
-DASH = "-"
 TITLES = {
     ("connect4", False): "Connect4",
     ("forests", False): "Forests",
@@ -71,6 +72,7 @@ def results_page(folder: Path, docs: Path) -> str:
     link = Path(os.path.relpath(tables, docs)).as_posix()
     parts = [INTRODUCTION, _summary(found)]
     parts += [_section(key, title, found, link) for key, title in TITLES.items()]
+    parts += [continuous_section(folder, docs)]
     parts += [
         f"## {title}\n\n![{title}](pictures/{name})\n\n{CAPTIONS[name]}\n" for name, title in pictures(folder).items()
     ]
@@ -98,7 +100,7 @@ def ablations_page(folder: Path, docs: Path) -> str:
         members.sort(key=lambda record: (record["data"], record["dealt"], record["method"], record["iw_nll"]))
         lines = [_ablation_line(record, link) for record in members]
         header = ["variant", "table", "method", "validation", "test", "steps", "training", "seed"]
-        parts.append(f"## {group}\n\n{_table(header, lines)}")
+        parts.append(f"## {group}\n\n{table(header, lines)}")
     return "\n".join(parts if records else [*parts, "No records yet.\n"])
 
 
@@ -111,7 +113,7 @@ def _summary(found: dict[tuple[str, bool, str, str], Cell]) -> str:
             lines.append([f"{LABELS[method]}, published", *published])
         if preset == "best" or any(ours):
             lines.append([f"{_label(method, preset)}, here", *(_value(cell, found, short=True) for cell in ours)])
-    return _table(["", *TITLES.values()], lines)
+    return table(["", *TITLES.values()], lines)
 
 
 def _section(key: tuple[str, bool], title: str, found: dict[tuple[str, bool, str, str], Cell], link: str) -> str:
@@ -124,7 +126,7 @@ def _section(key: tuple[str, bool], title: str, found: dict[tuple[str, bool, str
             value = _value(cell, found)
             lines.append([_label(method, preset), published, value, *_details(cell, link)])
     header = ["method", "published", "here", "kind", "parameters", "training", "hardware", "records"]
-    return f"## {title}\n\n{_about(data, dealt, [cell for cell in here.values() if cell])}\n\n{_table(header, lines)}"
+    return f"## {title}\n\n{_about(data, dealt, [cell for cell in here.values() if cell])}\n\n{table(header, lines)}"
 
 
 def _about(data: str, dealt: bool, run: Sequence[Cell]) -> str:
@@ -157,7 +159,7 @@ def _details(cell: Cell | None, link: str) -> list[str]:
 
 def _training(cell: Cell) -> str:
     """Time and steps; of methods that count, only a mixture has steps, and it may have run out of them."""
-    took, steps = _time(cell.mean("seconds")), f"{round(cell.mean('steps')):,}"
+    took, steps = duration(cell.mean("seconds")), f"{round(cell.mean('steps')):,}"
     if cell.first["training"]:
         return f"{took}, {steps} steps"
     if cell.first["method"] != "mixture":
@@ -186,7 +188,7 @@ def _published(data: str, method: str, short: bool = False) -> str:
 def _ablation_line(record: Record, link: str) -> list[str]:
     value = f"[{record['iw_nll']:.3f} ± {record['stderr']:.3f}]({link}/{record['file']})"
     title = TITLES[record["data"], record["dealt"]]
-    took = [f"{record['steps']:,}", _time(record["seconds"]), str(record["seed"])]
+    took = [f"{record['steps']:,}", duration(record["seconds"]), str(record["seed"])]
     return [record["variant"], title, LABELS[record["method"]], f"{record['validation_nll']:.3f}", value, *took]
 
 
@@ -196,12 +198,3 @@ def _label(method: str, preset: str) -> str:
 
 def _floor(floor: float | None) -> str:
     return DASH if floor is None else f"{floor:.3f}"
-
-
-def _time(seconds: float) -> str:
-    return f"{seconds:.1f} s" if seconds < 100 else f"{seconds / 60:.1f} min"
-
-
-def _table(header: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    rows = [header, ["---"] * len(header), *lines]
-    return "".join(f"| {' | '.join(row)} |\n" for row in rows)

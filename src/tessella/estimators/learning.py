@@ -1,0 +1,115 @@
+"""What all estimators share about learning: settings and their checks, the split of the rows, training by a plan."""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from tessella.training import FitResult, NonFiniteError, RunFolder, Trainable, TrainingConfig, fit
+from tessella.training.pace import measure_pace
+from tessella.training.randomness import derived_seed
+
+Device = Literal["auto", "cpu", "cuda"]
+
+STEPS = 3000  # where there is no budget
+VALIDATIONS = 20
+VALIDATION_ROWS = 1000
+PATIENCE = 8
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What decides how a model is trained."""
+
+    seed: int
+    device: Device
+    max_steps: int | None
+    time_budget: float | None
+    learning_rate: float
+    batch_size: int
+    progress: bool
+
+
+def train_by_plan(
+    model: Trainable, rows: tuple[Tensor, Tensor], plan: Plan, spent: float = 0.0
+) -> tuple[FitResult, list[dict[str, Any]]]:
+    """Train on (training, validation) rows; how it went, and its curve.
+
+    Args:
+        spent: seconds of the plan's time budget that are gone already.
+    """
+    config = _config(model, rows, plan, spent)
+    with tempfile.TemporaryDirectory(prefix="tessella-") as folder:
+        try:
+            result = fit(model, *rows, config, folder)
+        except NonFiniteError as error:  # its checkpoint is in a folder that is about to go
+            raise ArithmeticError(
+                f"step {error.step}: the loss or its gradient is not finite; try a smaller learning_rate than "
+                f"{config.learning_rate}, or look for extreme numbers in the table"
+            ) from None
+        return result, RunFolder(folder).read_metrics()
+
+
+def _config(model: Trainable, rows: tuple[Tensor, Tensor], plan: Plan, spent: float) -> TrainingConfig:
+    """The schedule ends when the budget does: steps are timed first, and as many planned as the budget has room for."""
+    config = TrainingConfig(
+        batch_size=plan.batch_size,
+        learning_rate=plan.learning_rate,
+        patience=PATIENCE,
+        validation_rows=VALIDATION_ROWS,
+        seed=plan.seed,
+        accelerator=plan.device,
+        progress=plan.progress,
+    )
+    steps = STEPS if plan.max_steps is None else plan.max_steps
+    if plan.time_budget is not None:
+        left = max(plan.time_budget - spent, 1e-3)
+        affordable = measure_pace(model, *rows, config).steps_within(left, VALIDATIONS)
+        steps = affordable if plan.max_steps is None else min(steps, affordable)
+        config = replace(config, time_budget=left)
+    every = max(1, steps // VALIDATIONS)
+    warmup = min(config.warmup_steps, steps // 10)
+    return replace(config, steps=steps, warmup_steps=warmup, validate_every=every, checkpoint_every=steps)
+
+
+def split_rows(rows: int, seed: int, validation: float, test: float = 0.0) -> dict[str, np.ndarray]:
+    """Positions of training, validation and test rows by their shares; at least one of the first two."""
+    generator = torch.Generator().manual_seed(derived_seed(seed, "split"))
+    order = torch.randperm(rows, generator=generator).numpy()
+    tested = min(round(test * rows), rows - 2)
+    held_out = min(max(1, round(validation * rows)), rows - tested - 1)
+    ends = np.split(order, [tested, tested + held_out])
+    return {"train": ends[2], "validation": ends[1], "test": ends[0]}
+
+
+def check_settings(device: str, time_budget: float | None, validation_fraction: float) -> None:
+    """The settings that all estimators have."""
+    if device not in ("auto", "cpu", "cuda"):
+        raise ValueError(f"device: got {device!r}; expected one of auto, cpu, cuda")
+    if device == "cuda" and not torch.cuda.is_available():
+        raise ValueError("device: got 'cuda', but torch sees no GPU here; expected 'cpu' or 'auto'")
+    if time_budget is not None and not time_budget > 0:
+        raise ValueError(f"time_budget: got {time_budget}; expected a positive number of seconds, or None")
+    if not 0 < validation_fraction < 1:
+        raise ValueError(f"validation_fraction: got {validation_fraction}; expected a number between 0 and 1")
+
+
+def to_device(model: nn.Module, device: Device) -> None:
+    """Put a model that is not to be trained further where the setting says."""
+    model.to("cuda" if device != "cpu" and torch.cuda.is_available() else "cpu").eval()
+
+
+@contextmanager
+def single_precision() -> Iterator[None]:
+    """New parameters are float32 inside."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float32)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
