@@ -6,6 +6,7 @@ import zuko
 
 from tessella.densities import (
     Ball,
+    CoupledModes,
     Flow,
     Gaussian,
     LatentClasses,
@@ -42,6 +43,8 @@ DENSITIES = {
         torch.ones(3),
     ),
     "latent-classes": lambda: (perturbed(LatentClasses((3,), 2, classes=4)), None),
+    "coupled-modes": lambda: (perturbed(CoupledModes((3, 2), 1, groups=2, classes=3, width=8, layers=1)), None),
+    "coupled-modes-one-group": lambda: (perturbed(CoupledModes((3, 2), 1, 1, classes=3, width=8, layers=1)), None),
     "zuko-spline": lambda: (ZukoDensity(zuko.flows.NSF(2, transforms=2, hidden_features=[16]), (1, 2)), None),
 }
 

@@ -142,5 +142,7 @@ def test_the_page_has_the_numbers_of_the_records(data):
 def test_the_page_has_the_numbers_of_the_estimators():
     record = json.loads((ROOT / "results" / "mixture-power-estimator.json").read_text())
     for name, said in record["methods"].items():
-        assert f"| `{name}` | {said['nll']:.3f} ± {said['stderr']:.3f} | {said['seconds']:.0f} s |" in PAGE
+        value = f"{said['nll']:.3f} ± {said['deviation_over_seeds']:.3f}"
+        assert f"| `{name}` | {value} | {said['seconds']:.0f} s |" in PAGE
     assert f"both with {record['components']} components" in PAGE
+    assert f"{record['steps']:,} steps" in PAGE

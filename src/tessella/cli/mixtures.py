@@ -9,7 +9,7 @@ def mixture_2d(
 ) -> None:
     """Figure 6: 2-D densities by a coupling flow and by a disjoint mixture of the same size, trained alike.
 
-    Both are trained at two learning rates, of which the validation rows choose one; about 13 minutes on one core.
+    Both are trained at two learning rates, of which the validation rows choose one; about 15 minutes on one core.
 
     Args:
         data: eight_gaussians, pinwheel, rings, two_spirals, checkerboard, two_moons; all of them, and a picture of the

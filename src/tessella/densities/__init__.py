@@ -4,6 +4,7 @@ from tessella.densities.base import Density
 from tessella.densities.basic import BASES, Ball, Gaussian, Logistic, StudentT
 from tessella.densities.build import conditional_flow, flat_flow, token_flow
 from tessella.densities.classes import LatentClasses
+from tessella.densities.coupled import CoupledModes
 from tessella.densities.flow import Flow
 from tessella.densities.mixture import DisjointMixture
 from tessella.densities.ordinary_mixture import FlowMixture
@@ -12,6 +13,7 @@ from tessella.densities.zuko import ZukoDensity
 __all__ = [
     "BASES",
     "Ball",
+    "CoupledModes",
     "Density",
     "DisjointMixture",
     "Flow",

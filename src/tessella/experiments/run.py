@@ -8,12 +8,14 @@ from typing import Any
 import torch
 
 from tessella import records
+from tessella.baselines import Independent
 from tessella.baselines.classes import fit_classes
 from tessella.data import TABLES, TOYS, Schema, Table, Variable, load_table, quantized_toy
-from tessella.densities import Flow, LatentClasses
+from tessella.densities import CoupledModes, Flow, LatentClasses
 from tessella.dequantizers.cells import NARROW, VoronoiCells
 from tessella.dequantizers.modes import modes_of
 from tessella.models import SemiDiscrete, SemiDiscreteConfig, build
+from tessella.models.build import MODES
 from tessella.training import FitResult, RunFolder, TrainingConfig, fit, load_best
 
 QUANTIZED = "quantized-"
@@ -97,17 +99,20 @@ def start(model: SemiDiscrete, config: SemiDiscreteConfig, table: Table) -> None
     cells = model.dequantizer.cells
     if config.placement == "profiles":
         cells.arrange(table.train)
-    if config.base != "classes":
+    if config.base not in MODES:
         return
     assert isinstance(cells, VoronoiCells)
-    assert isinstance(model.density, Flow)
-    assert isinstance(model.density.base, LatentClasses)
     cells.spread_out()
     cells.narrow(NARROW)
     modes = modes_of(cells, table.train, numbers=0)
+    base = model.density.base if isinstance(model.density, Flow) else model.density
     train, validation = (modes.of_rows(part, torch.empty(len(part), 0)) for part in (table.train, table.validation))
-    classes = fit_classes(modes.counts, train, validation, config.classes)
-    model.density.base.start(classes.log_weight, classes.log_table, modes.centre, modes.scale)
+    if isinstance(base, CoupledModes):
+        base.start(Independent(modes.counts).log_frequencies(train), modes.centre, modes.scale)
+    else:
+        assert isinstance(base, LatentClasses)
+        classes = fit_classes(modes.counts, train, validation, config.classes)
+        base.start(classes.log_weight, classes.log_table, modes.centre, modes.scale)
 
 
 def load_run(folder: Path, device: str = "cpu") -> TrainedRun:

@@ -4,7 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from tessella.densities import BASES, Density, LatentClasses, ZukoDensity, conditional_flow, flat_flow, token_flow
+from tessella.densities import (
+    BASES,
+    CoupledModes,
+    Density,
+    LatentClasses,
+    ZukoDensity,
+    conditional_flow,
+    flat_flow,
+    token_flow,
+)
 from tessella.dequantizers import CELLS, Cells, Dequantizer
 from tessella.dequantizers.dequantizer import NoContext, RowContext
 from tessella.dequantizers.modes import mode_counts
@@ -25,17 +34,19 @@ class SemiDiscreteConfig:
     density: Literal["token", "flat", "spline"] = "token"
     """token: attention across variables; flat: the paper's MLP coupling; spline: zuko's neural spline flow."""
     blocks: int = 8
-    """Coupling blocks (or spline transforms) of the density."""
+    """Coupling blocks (or spline transforms) of the density; with modes as the base there may be none."""
     width: int = 64
     """Width of the density's networks."""
     layers: int = 2
     """Hidden layers (flat, spline) or attention layers (token) of each network."""
     coupling: Literal["within", "across"] = "within"
     """token: blocks move half of every variable's coordinates; or, in turn, also half of the variables."""
-    base: Literal["gaussian", "student", "classes"] = "gaussian"
-    """Base of the density; token: or a mixture of latent classes with a mode in every cell, found before training."""
+    base: Literal["gaussian", "student", "classes", "coupled"] = "gaussian"
+    """Base of the density; token: also modes in every cell, of latent classes or coupled across groups of variables."""
     classes: int = 128
-    """Latent classes of that base, besides one of independent variables."""
+    """base classes: latent classes, besides one of independent variables; base coupled: classes of each group."""
+    groups: int = 8
+    """base coupled: groups of variables, each modelled given those before it."""
     noise: Literal["conditional", "uniform"] = "conditional"
     """q(x | row): learned and conditional; or uniform, for the ordinal geometry."""
     noise_blocks: int = 2
@@ -56,6 +67,18 @@ class SemiDiscreteConfig:
     """Arithmetic of the token networks on a GPU: plain, or bfloat16 products and fused kernels."""
     train_samples: int = 1
     """Importance samples of the training objective; 1 is the ELBO."""
+
+
+def _classes(config: SemiDiscreteConfig, modes: tuple[int, ...], dim: int) -> Density:
+    return LatentClasses(modes, dim, config.classes + 1)
+
+
+def _coupled(config: SemiDiscreteConfig, modes: tuple[int, ...], dim: int) -> Density:
+    groups = min(config.groups, len(modes))
+    return CoupledModes(modes, dim, groups, config.classes, config.width, config.layers, config.nets == "fast")
+
+
+MODES = {"classes": _classes, "coupled": _coupled}
 
 
 def build(config: SemiDiscreteConfig, counts: Sequence[int]) -> SemiDiscrete:
@@ -89,12 +112,16 @@ def _dequantizer(config: SemiDiscreteConfig, cells: Cells, event: tuple[int, int
 
 
 def _density(config: SemiDiscreteConfig, counts: Sequence[int], event: tuple[int, int]) -> Density:
-    if config.base == "classes":
+    if config.base in MODES:
         if config.density != "token" or config.dequantizer not in ("voronoi", "laguerre") or config.shared:
             got = f"{config.density!r} and {'shared ' if config.shared else ''}{config.dequantizer!r}"
-            raise ValueError(f"base: got 'classes' with {got}; expected a token density and learned cells, not shared")
-        classes = LatentClasses(mode_counts(tuple(counts), 0), event[1], config.classes + 1)
-        return token_flow(classes, config.blocks, config.width, config.layers, norm=False, fast=config.nets == "fast")
+            raise ValueError(
+                f"base: got {config.base!r} with {got}; expected a token density and learned cells, not shared"
+            )
+        modes = MODES[config.base](config, mode_counts(tuple(counts), 0), event[1])
+        if not config.blocks:
+            return modes
+        return token_flow(modes, config.blocks, config.width, config.layers, norm=False, fast=config.nets == "fast")
     base = BASES[config.base](event)
     if config.density == "token":
         fast, across = config.nets == "fast", config.coupling == "across"
