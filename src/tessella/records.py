@@ -11,6 +11,8 @@ from typing import Any
 
 import torch
 
+CODE = (":/src", ":/benchmarks", ":/pyproject.toml", ":/constraints.txt")  # results and pages are what runs change
+
 
 def provenance(seed: int | None = None) -> dict[str, Any]:
     """Command, commit, hardware, versions, seed and time of the run that asks."""
@@ -53,14 +55,15 @@ def _cpu_name() -> str:
 
 
 def _commit() -> str:
-    """The commit of the checkout this file is in ("+" when it has local changes); "unknown" outside one."""
+    """The commit of the checkout this file is in ("+" when its code has local changes); "unknown" outside one."""
     if given := os.environ.get("TESSELLA_COMMIT"):
         return given
     here = Path(__file__).parent
     git = ["git", "-C", str(here)]
     try:
         head = subprocess.run([*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True)
-        changed = subprocess.run([*git, "status", "--porcelain", "-uno"], capture_output=True, text=True, check=True)
+        look = [*git, "status", "--porcelain", "--untracked-files=no", "--", *CODE]
+        changed = subprocess.run(look, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
     return head.stdout.strip() + ("+" if changed.stdout.strip() else "")
