@@ -81,7 +81,17 @@ def continuous(
     from tessella import records
     from tessella.experiments.continuous import ContinuousTask, run_continuous
 
-    task = ContinuousTask(data, method, preset, minutes, steps, seed, accelerator, tf32, progress)
+    task = ContinuousTask(
+        data,
+        method,
+        preset,
+        minutes=minutes,
+        steps=steps,
+        seed=seed,
+        accelerator=accelerator,
+        tf32=tf32,
+        progress=progress,
+    )
     record = run_continuous(task, out / task.name)
     path = results / "continuous" / f"{task.name}.json"
     records.write(path, record)

@@ -63,15 +63,15 @@ def tables(
         DataConfig(data, dealt),
         method,
         preset,
-        minutes,
-        steps,
-        seed,
         test_rows,
         samples,
-        accelerator,
-        tf32,
-        progress,
         parse_changes(change),
+        minutes=minutes,
+        steps=steps,
+        seed=seed,
+        accelerator=accelerator,
+        tf32=tf32,
+        progress=progress,
     )
     name = re.sub("[^a-z0-9]+", "-", f"{ablation} {variant} {task.name}".lower()).strip("-")
     record = run_table(task, out / name)

@@ -11,7 +11,7 @@ from torch import Generator, Tensor
 from tessella import records
 from tessella.data import TOYS
 from tessella.densities import Flow
-from tessella.experiments.tables import matmul_precision
+from tessella.experiments.planning import matmul_precision
 from tessella.models.density import ContinuousConfig, DensityConfig, DensityModel, build_density
 from tessella.training import FitResult, TrainingConfig, fit
 

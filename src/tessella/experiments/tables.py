@@ -3,8 +3,7 @@
 tessella reproduce tables --data mushroom --method voronoi --minutes 5
 """
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -16,6 +15,7 @@ from tessella import records
 from tessella.baselines import Baseline
 from tessella.evaluation import Evaluation, evaluate, floor_audit
 from tessella.experiments.changes import changed
+from tessella.experiments.planning import Effort, matmul_precision
 from tessella.experiments.presets import PAPER
 from tessella.experiments.run import DataConfig, load_data
 from tessella.experiments.tables_methods import (
@@ -31,7 +31,6 @@ from tessella.experiments.tables_methods import (
 from tessella.models import SemiDiscrete, SemiDiscreteConfig
 from tessella.models.semidiscrete import log_mean_exp
 from tessella.training import TrainingConfig
-from tessella.training.config import Accelerator
 from tessella.training.randomness import derived_seed
 
 Method = Literal[
@@ -70,6 +69,12 @@ SMALL: dict[str, Any] = {
     "training.learning_rate": 1e-3,
 }
 # ... and what differs on some, written as on the command line (--set model.dim=2): BEST[table][method][field].
+# Launch lines, times and scores of Voronoi (results/tables):
+#   tessella reproduce tables --data connect4 --method voronoi --minutes 7            one GPU, 6.9 min: 13.112
+#   tessella reproduce tables --data forests --method voronoi --minutes 7             one GPU, 6.5 min: 14.557
+#   tessella reproduce tables --data pokerhands --dealt --method voronoi --minutes 6  one GPU, 4.3 min: 19.784
+#   tessella reproduce tables --data mushroom --method voronoi --minutes 3            one CPU core
+#   tessella reproduce tables --data nursery --method voronoi --minutes 2             one CPU core
 BEST: dict[str, dict[Method, dict[str, Any]]] = {
     "connect4": {},
     "forests": {"mixture": {"model.components": (50,)}},
@@ -91,24 +96,15 @@ IW_CURVE_SAMPLES, IW_CURVE_ROWS = (1, 3, 10, 30, 100, 300), 1000
 
 
 @dataclass(frozen=True)
-class TableTask:
+class TableTask(Effort):
     """One cell of the table: a method, the rows, and how long."""
 
     data: DataConfig
     method: Method
     preset: Preset = "best"
-    minutes: float = 0.0
-    """Training time that the steps are planned for; 0 takes the recipe's steps."""
-    steps: int = 0
-    """Steps instead; of the mixture, iterations."""
-    seed: int = 0
     test_rows: int = 10_000
     """Larger test sets are evaluated on their first so many rows."""
     samples: int = 100
-    accelerator: Accelerator = "auto"
-    tf32: bool = True
-    """Products of matrices in TF32 while training on a GPU; evaluation is always in full single precision."""
-    progress: bool = True
     changes: Mapping[str, Any] = field(default_factory=dict)
     """Fields of the recipe to change, {"model.dim": 2}."""
 
@@ -131,16 +127,14 @@ def recipe_of(task: TableTask) -> Recipe:
     recipe = recipes[task.method]
     if task.preset == "best":
         recipe = changed(recipe, BEST.get(task.data.name, {}).get(task.method, {}))
-    training = replace(recipe.training, seed=task.seed, accelerator=task.accelerator, progress=task.progress)
-    return changed(replace(recipe, training=training), task.changes)
+    return changed(replace(recipe, training=task.applied(recipe.training)), task.changes)
 
 
 def run_table(task: TableTask, folder: Path) -> dict[str, Any]:
     """Fit, evaluate, audit; the record. A value below the floor by more than three standard errors is an error."""
     table = load_data(task.data)
     job = Job(task.data, table, task.preset, recipe_of(task), folder, task.minutes, task.steps)
-    precision = "high" if task.tf32 and task.accelerator != "cpu" and torch.cuda.is_available() else "highest"
-    with matmul_precision(precision):
+    with matmul_precision(task.precision):
         fitted = fit_method(job)
     with matmul_precision("highest"):
         torch.manual_seed(derived_seed(task.seed, "test"))
@@ -162,7 +156,7 @@ def run_table(task: TableTask, folder: Path) -> dict[str, Any]:
         **_of_evaluation(result),
         "test_rows_available": len(table.test),
         "iw_curve": iw_curve,
-        "matmul_precision": {"training": precision, "evaluation": "highest"},
+        "matmul_precision": {"training": task.precision, "evaluation": "highest"},
         **records.provenance(task.seed),
     }
 
@@ -197,17 +191,6 @@ def importance_curve(model: SemiDiscrete | Baseline, codes: Tensor, most: int) -
         groups = weights[: len(weights) // count * count].view(-1, count, weights.shape[1])
         curve.append([count, -float(log_mean_exp(groups.transpose(0, 1)).mean())])
     return curve
-
-
-@contextmanager
-def matmul_precision(precision: str) -> Iterator[None]:
-    """torch.set_float32_matmul_precision inside, what it was before outside."""
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision(precision)
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(before)
 
 
 def _device(model: SemiDiscrete | Baseline) -> torch.device:

@@ -1,24 +1,20 @@
 """The methods of Table 1, each fitted to the same table in its own way: what comes back looks the same for all."""
 
-import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor
 
 from tessella.baselines import Baseline, CategoricalMixture, CausalTransformer, ChowLiu, DiscreteFlow, Independent
 from tessella.data import Table
+from tessella.experiments.planning import curve, scheduled
 from tessella.experiments.run import DataConfig, RunConfig, train_run
 from tessella.models import SemiDiscrete, SemiDiscreteConfig, build
-from tessella.training import FitResult, RunFolder, TrainingConfig, fit
-from tessella.training.pace import measure_pace
-
-VALIDATIONS = 25  # of a run: as many points on its curve
-CURVE_POINTS = 60
+from tessella.training import FitResult, Trainable, TrainingConfig, fit
 
 
 @dataclass(frozen=True)
@@ -128,7 +124,6 @@ def _fit_baseline(job: Job) -> Fitted:
 
 
 def _from_folder(model: SemiDiscrete | Baseline, job: Job, training: TrainingConfig, result: FitResult) -> Fitted:
-    validated = [row for row in RunFolder(job.folder).read_metrics() if row.get("validation") is not None]
     return Fitted(
         model=model,
         recipe=replace(job.recipe, training=training),
@@ -137,37 +132,16 @@ def _from_folder(model: SemiDiscrete | Baseline, job: Job, training: TrainingCon
         seconds=result.seconds,
         stopped=result.stopped,
         validation_nll=result.best_validation,
-        curve=[[row["seconds"], row["validation"]] for row in validated[:: 1 + len(validated) // CURVE_POINTS]],
+        curve=curve(job.folder),
     )
 
 
 def _schedule(job: Job) -> TrainingConfig:
-    """The recipe's training with its steps, validations and warm-up fixed; a budget's steps are timed first."""
-    training = job.recipe.training
-    steps = job.steps or training.steps
-    if job.minutes and not job.steps:
-        training = replace(training, time_budget=60 * job.minutes)
-        steps = _steps_planned_before(job, training) or _steps_that_fit(job, training)
-    return replace(
-        training,
-        steps=steps,
-        warmup_steps=min(training.warmup_steps, steps // 10),
-        validate_every=-(-steps // VALIDATIONS),
-        checkpoint_every=steps,
-    )
+    def untrained() -> Trainable:
+        return build_network(job.recipe.model, job.table.schema.counts)
 
-
-def _steps_that_fit(job: Job, training: TrainingConfig) -> int:
-    model = build_network(job.recipe.model, job.table.schema.counts)
-    pace = measure_pace(model, job.table.train, job.table.validation, training)
-    return pace.steps_within(60 * job.minutes, VALIDATIONS + 2)
-
-
-def _steps_planned_before(job: Job, training: TrainingConfig) -> int:
-    """Of the run in the folder, if it had the same budget: timing again would plan another run; 0 for a new folder."""
-    path = RunFolder(job.folder).config
-    there: dict[str, Any] = json.loads(path.read_text())["training"] if path.exists() else {}
-    return int(there["steps"]) if there.get("time_budget") == training.time_budget else 0
+    rows = (job.table.train, job.table.validation)
+    return scheduled(job.recipe.training, job.minutes, job.steps, job.folder, untrained, rows)
 
 
 def _fit_counting(job: Job) -> Fitted:
