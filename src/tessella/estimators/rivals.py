@@ -6,12 +6,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from tessella.baselines import Baseline, CategoricalMixture, ChowLiu, Independent
+from tessella.baselines import Baseline, ChowLiu, Independent
+from tessella.baselines.classes import fit_classes
 from tessella.estimators.bins import Bins
 from tessella.estimators.encoding import Encoding
 
 BINS = (8, 16, 32)  # of each number
-COMPONENTS, ITERATIONS = 50, 100
+SECONDS_FOR_CLASSES = 10.0  # as many classes as the validation rows like and this leaves time for
 SMOOTHINGS = (1.0, 8.0)  # of the tree
 LARGEST_TABLE = 2**22  # pairs of categories that the tree may join; it is also tried with a quarter of the rows
 
@@ -35,7 +36,7 @@ Candidates = Callable[[Sequence[int], Tensor, Tensor], Iterator[Baseline]]
 
 
 def _mixtures(counts: Sequence[int], train: Tensor, validation: Tensor) -> Iterator[Baseline]:
-    yield CategoricalMixture(counts, COMPONENTS).fit(train, validation, iterations=ITERATIONS)
+    yield fit_classes(counts, train, validation, seconds=SECONDS_FOR_CLASSES)
 
 
 def _trees(counts: Sequence[int], train: Tensor, validation: Tensor) -> Iterator[Baseline]:
