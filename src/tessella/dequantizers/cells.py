@@ -17,7 +17,7 @@ from tessella.bijections import CellBijection
 from tessella.dequantizers.profiles import profile_positions, spread_out
 from tessella.geometry import Box, Laguerre, Tessellation, Voronoi, binary_dim
 
-NARROW = 0.2  # spread of narrow noise in a cell, as a share of the way to its nearest wall
+NARROW = 0.1  # spread of narrow noise in a cell, as a share of the way to its nearest wall
 
 
 class Cells(nn.Module, ABC):

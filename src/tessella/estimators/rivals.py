@@ -12,7 +12,7 @@ from tessella.estimators.bins import Bins
 from tessella.estimators.encoding import Encoding
 
 BINS = (8, 16, 32)  # of each number
-SECONDS_FOR_CLASSES = 10.0  # as many classes as the validation rows like and this leaves time for
+SECONDS_FOR_CLASSES = 30.0  # as many classes as the validation rows like and this leaves time for
 SMOOTHINGS = (1.0, 8.0)  # of the tree
 LARGEST_TABLE = 2**22  # pairs of categories that the tree may join; it is also tried with a quarter of the rows
 
