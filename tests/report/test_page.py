@@ -130,6 +130,12 @@ def test_the_headline_says_who_won(overview, lead, title, story):
     assert f"at most 10.00{SPACE}±{SPACE}0.10 nats per row" in said[1]
 
 
+def test_a_difference_that_nobody_will_notice_is_called_small(overview):
+    title, story = verdict(race(overview, -0.01, error=0.001))
+    assert "about equally well" in title
+    assert "in favour of latent classes: a clear difference, but a small one" in story
+
+
 def test_validation_rows_are_not_called_unseen(overview):
     assert "that it never saw" in Reader(page(overview, "m")).text
     overview["held_out"] = "validation"

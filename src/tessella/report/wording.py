@@ -7,6 +7,7 @@ SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 SPACE = "\u00a0"  # at which no line ends
 MINUS, TIMES = "\u2212", "\u00d7"
 CLEAR = 2.0  # standard errors
+SMALL = 0.02  # nats per row: a row is two hundredths likelier, which nobody will notice
 
 
 def number(value: float, digits: int = 2, sign: bool = False) -> str:
@@ -81,9 +82,13 @@ def verdict(overview: dict[str, Any]) -> tuple[str, str]:
     seen += " that it never saw, " if overview["held_out"] == "test" else ", "
     figure = f"{seen}the model's negative log-likelihood is at most {nats(own['nll'], own['error'])} nats per row. "
     by = nats(abs(best["lead"]), best["lead_error"])
-    if abs(best["lead"]) <= CLEAR * best["lead_error"]:
+    clear = abs(best["lead"]) > CLEAR * best["lead_error"]
+    if not clear or abs(best["lead"]) < SMALL:
         title = f"{own['name']} and {best['name']} predict these rows about equally well"
-        return title, f"{figure}Between the two lie {by} nats per row, which is no clear difference."
+        ahead = own["name"] if best["lead"] > 0 else best["name"]
+        what = f"in favour of {ahead}: a clear difference, but a small one" if clear else "which is no clear difference"
+        far = f" Under independent columns an average row is {times(plain['lead'])} less likely."
+        return title, f"{figure}Between the two lie {by} nats per row, {what}.{'' if best is plain else far}"
     if best["lead"] > 0:
         also = "" if best is plain else f" {times(plain['lead'])} likelier than under independent columns."
         ratio = f"An average row is {times(best['lead'])} likelier under it than under {best['name']}, the best of the "
