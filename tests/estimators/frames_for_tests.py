@@ -68,3 +68,16 @@ def to_pandas(frame: Any) -> pd.DataFrame:
 
 def dtypes(frame: Any) -> list[Any]:
     return frame.schema.types if isinstance(frame, pa.Table) else list(frame.dtypes)
+
+
+KINDS = {
+    "sex": "categorical",
+    "height": "continuous",
+    "pay": "continuous",
+    "children": "ordinal",
+    "visits": "count",
+    "day": "date",
+    "member": "boolean",
+    "note": "categorical",
+    "country": "categorical",
+}

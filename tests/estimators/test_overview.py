@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from tests.estimators.frames_for_tests import mixed_columns, pandas_frame, small_flow
+from tests.estimators.frames_for_tests import KINDS, mixed_columns, pandas_frame, small_flow
 
 from tessella.estimators import overview as room
 from tessella.estimators.faithfulness import associations, marginals
@@ -58,17 +58,7 @@ def test_reading_says_what_is_wrong(tmp_path):
 def test_columns_are_those_of_the_table(overview, frame):
     said = {column["name"]: column for column in overview.columns}
     kinds = {name: column["kind"] for name, column in said.items()}
-    assert kinds == {
-        "sex": "categorical",
-        "height": "continuous",
-        "pay": "continuous",
-        "children": "ordinal",
-        "visits": "count",
-        "day": "date",
-        "member": "boolean",
-        "note": "categorical",
-        "country": "categorical",
-    }
+    assert kinds == KINDS
     for name in frame:
         assert said[name]["missing"] == pytest.approx(frame[name].isna().mean())
     assert (said["note"]["categories"], said["country"]["categories"], said["pay"]["categories"]) == (2, 1, 0)

@@ -7,21 +7,9 @@ import pandas as pd
 import polars as pl
 import pytest
 import torch
-from tests.estimators.frames_for_tests import FRAMES, LIBRARIES, dtypes, mixed_columns, small_flow, to_pandas
+from tests.estimators.frames_for_tests import FRAMES, KINDS, LIBRARIES, dtypes, mixed_columns, small_flow, to_pandas
 
 from tessella.estimators import TabularFlow, conditioning
-
-KINDS = {
-    "sex": "categorical",
-    "height": "continuous",
-    "pay": "continuous",
-    "children": "ordinal",
-    "visits": "count",
-    "day": "date",
-    "member": "boolean",
-    "note": "categorical",
-    "country": "categorical",
-}
 
 
 @pytest.fixture(scope="module")

@@ -75,7 +75,7 @@ def continuous(
         out: a folder for the run is made there.
         results: folder of the records.
         accelerator: where to train and evaluate.
-        tf32: train with TF32 products of matrices on a GPU; evaluation is always in full precision.
+        tf32: train with TF32 products of matrices on a GPU; evaluation never uses them.
         progress: show a progress bar.
     """
     from tessella import records

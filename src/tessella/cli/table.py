@@ -1,5 +1,6 @@
 """`tessella fit`, `score`, `anomalies`: a table of your own, CSV or Parquet."""
 
+import sys
 from contextlib import ExitStack
 from json import dumps
 from pathlib import Path
@@ -72,6 +73,8 @@ def fit_and_report(flow: "TabularFlow", table: Any, out: Path) -> "Overview":
     from tessella.report.page import write_page
 
     flow.fit(table).save(out)
+    if flow.progress:
+        print("comparing with plain models, writing the report ...", file=sys.stderr)
     overview = gather(flow, table)
     overview.write(out)
     write_page(out, out / REPORT, model=str(out))

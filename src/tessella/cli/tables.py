@@ -43,7 +43,7 @@ def tables(
         test_rows: evaluate at most the first so many test rows.
         samples: importance samples per test row.
         accelerator: where to train and evaluate; methods that count use the CPU unless cuda is asked for.
-        tf32: train with TF32 products of matrices on a GPU; evaluation is always in full precision.
+        tf32: train with TF32 products of matrices on a GPU; evaluation never uses them.
         progress: show a progress bar.
         change: fields to change, e.g. --set model.dim=2 training.batch_size=128.
         ablation: name of a group; the record goes to results/ablations instead.

@@ -30,7 +30,7 @@ class Effort:
     """Of initialisation and batches."""
     accelerator: Accelerator = "auto"
     tf32: bool = True
-    """Products of matrices in TF32 while training on a GPU; evaluation is always in full single precision."""
+    """Products of matrices in TF32 while training on a GPU, never in evaluation; `fast` networks keep bfloat16."""
     progress: bool = True
 
     def applied(self, training: TrainingConfig) -> TrainingConfig:
