@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tessella.baselines.base import Baseline, check_at_least_one, draw
+from tessella.nets import AttentionBlock
 
 
 class CausalTransformer(Baseline):
@@ -31,7 +32,7 @@ class CausalTransformer(Baseline):
         super().__init__(counts, numbers_per_row=len(counts) * (12 * width + 3 * max(counts, default=1)))
         self.embed = nn.Parameter(0.02 * torch.randn(sum(self.counts), width))
         self.place = nn.Parameter(0.02 * torch.randn(len(self.counts), width))
-        self.blocks = nn.ModuleList(_CausalBlock(width, dropout) for _ in range(layers))
+        self.blocks = nn.ModuleList(AttentionBlock(width, 4, dropout) for _ in range(layers))
         self.norm = nn.LayerNorm(width)
         self.head = nn.Parameter(torch.zeros(*self.present.shape, width))  # W, (N, K, width)
         self.bias = nn.Parameter(torch.zeros(self.present.shape))  # b, (N, K)
@@ -51,7 +52,7 @@ class CausalTransformer(Baseline):
         tokens = functional.pad(self.embed[before + self.offset[:n]], (0, 0, 1, 0))  # nothing comes before the first
         h = tokens + self.place[: n + 1]
         for block in self.blocks:
-            h = block(h)
+            h = block(h, causal=True)
         return self.norm(h)
 
     def _log_prob(self, codes: Tensor) -> Tensor:
@@ -65,23 +66,3 @@ class CausalTransformer(Baseline):
             logits = self._hidden(codes)[:, -1] @ self.head[j, :count].T + self.bias[j, :count]
             codes = torch.cat([codes, draw(logits)[:, None]], 1)
         return codes
-
-
-class _CausalBlock(nn.Module):
-    """h + attention(norm h), then h + mlp(norm h); position j attends to 1, ..., j."""
-
-    def __init__(self, width: int, dropout: float):
-        super().__init__()
-        self.heads = width // 32 if width % 32 == 0 else 1
-        self.before_attention, self.before_mlp = nn.LayerNorm(width), nn.LayerNorm(width)
-        self.query_key_value = nn.Linear(width, 3 * width)
-        self.mix = nn.Linear(width, width)
-        self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.SiLU(), nn.Linear(4 * width, width))
-        self.dropout = nn.Dropout(dropout)
-
-    def forward(self, h: Tensor) -> Tensor:
-        q, k, v = self.query_key_value(self.before_attention(h)).unflatten(-1, (3, self.heads, -1)).unbind(-3)
-        q, k, v = (part.transpose(-3, -2) for part in (q, k, v))  # (b, heads, N, size)
-        attended = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
-        h = h + self.dropout(self.mix(attended.transpose(-3, -2).flatten(-2)))
-        return h + self.dropout(self.mlp(self.before_mlp(h)))

@@ -8,24 +8,27 @@ from torch import Tensor, nn
 
 from tessella import checks
 from tessella.densities.base import Density
-from tessella.nets import TokenTransformer
+from tessella.nets import StagedTransformer
 
 SPREAD = 0.3  # of the random start, so that no two classes are the same
+EMBEDDED = 0.1  # size of what the network is told about a mode, at the start
 
 
 class CoupledModes(Density):
     """p(x) = prod_g sum_m w_m(x_<g) prod_(j in g) sum_k P_mjk(x_<g) N(x_j; c_jk, diag s_jk^2), for G groups g.
 
     A coupling flow of G layers, each of which moves one group given the groups before it, by the exact transport of a
-    mixture to the base instead of an affine map; written as the density that this gives. One network computes all
-    groups' weights, side by side when points are scored, in G passes when they are drawn, however many variables.
+    mixture to the base instead of an affine map; written as the density that this gives. It is autoregressive over
+    groups and parallel within them: points are scored in one pass and drawn in G, however many variables.
+
+    The network sees of a variable which mode it is in, softly: r_jk = N(x_j; c_jk, s_jk) / sum_l N(x_j; c_jl, s_jl).
 
     Args:
         counts: number of modes K_j of each of the N variables.
         dim: D, coordinates of a variable.
         groups: G; variable j is in group j mod G.
         classes: M, kinds of values that a group can take together.
-        width, layers: of the network.
+        width, layers, dropout: of the network.
         fast: see `TokenTransformer`.
 
     >>> CoupledModes((2, 3, 2), dim=2, groups=2, classes=4, width=8, layers=1).sample((5,)).shape
@@ -33,12 +36,18 @@ class CoupledModes(Density):
     """
 
     group: Tensor
-    seen: Tensor
-    members: Tensor
     missing: Tensor
 
     def __init__(
-        self, counts: Sequence[int], dim: int, groups: int, classes: int, width: int, layers: int, fast: bool = False
+        self,
+        counts: Sequence[int],
+        dim: int,
+        groups: int,
+        classes: int,
+        width: int,
+        layers: int,
+        dropout: float = 0.0,
+        fast: bool = False,
     ):
         super().__init__()
         variables, modes = len(counts), max(counts)
@@ -47,43 +56,37 @@ class CoupledModes(Density):
                 raise ValueError(f"{name}: got {value}; expected between 1 and {most}")
         self.counts, self.groups, self.classes = tuple(counts), groups, classes
         self.event_shape = (variables, dim)
-        group = torch.arange(variables) % groups
-        self.register_buffer("group", group, persistent=False)
-        self.register_buffer("seen", (group < torch.arange(groups)[:, None])[..., None], persistent=False)  # (G, N, 1)
-        self.register_buffer("members", torch.bincount(group)[:, None, None], persistent=False)  # (G, 1, 1)
+        self.register_buffer("group", torch.arange(variables) % groups, persistent=False)
         missing = torch.arange(modes) >= torch.tensor(list(counts))[:, None]
         self.register_buffer("missing", missing, persistent=False)  # (N, K)
         self.centre = nn.Parameter(torch.randn(variables, modes, dim))
         self.log_scale = nn.Parameter(torch.zeros(variables, modes, dim))
         self.logit = nn.Parameter(SPREAD * torch.randn(variables, classes, modes))
         self.log_weight = nn.Parameter(torch.zeros(groups, classes))
-        self.net = TokenTransformer(variables, dim + 1, classes * (modes + 1), width, layers, fast=fast)
+        self.embed = nn.Parameter(EMBEDDED * torch.randn(variables, modes, width))
+        self.net = StagedTransformer(self.group, width, layers, dropout, fast)
+        self.head = nn.Parameter(torch.zeros(variables, width, classes * (modes + 1)))
 
     def log_prob(self, x: Tensor, context: None = None) -> Tensor:
-        points = x.reshape(-1, *self.event_shape)
-        out = self._outputs(points, self.seen)  # (G, B, N, ...)
-        variable = torch.arange(len(self.counts), device=x.device)
-        own = out[self.group, :, variable]  # (N, B, ...): each variable as its own group sees it
-        log_table, votes = self._tables(own, self.logit[:, None], self.missing[:, None, None])
-        by_variable = (log_table + self._kernel(points).transpose(0, 1)[:, :, None]).logsumexp(-1)  # (N, B, M)
-        log_weight = self._log_weight(votes)
-        total = log_weight.index_add(0, self.group, by_variable).logsumexp(-1).sum(0)
+        kernel = self._kernel(x.reshape(-1, *self.event_shape))
+        log_table, log_weight = self._given_earlier(kernel)
+        by_variable = (log_table + kernel[..., None, :]).logsumexp(-1)  # (B, N, M)
+        total = log_weight.index_add(1, self.group, by_variable).logsumexp(-1).sum(-1)
         return (total - 0.5 * x.shape[-1] * x.shape[-2] * log(2 * pi)).view(x.shape[:-2])
 
     @torch.no_grad()
     def sample(self, shape: tuple[int, ...], context: None = None) -> Tensor:
         size = torch.Size(shape).numel()
         points = self.centre.new_zeros(size, *self.event_shape)
+        row = torch.arange(size, device=points.device)
         for g in range(self.groups):
+            log_table, log_weight = self._given_earlier(self._kernel(points))
             members = (self.group == g).nonzero()[:, 0]
-            out = self._outputs(points, self.seen[g : g + 1])[0][:, members].transpose(0, 1)  # (n, B, ...)
-            log_table, votes = self._tables(out, self.logit[members, None], self.missing[members, None, None])
-            weight = (votes.mean(0) + self.log_weight[g]).softmax(-1)
-            chosen = torch.multinomial(weight, 1)[:, 0]
-            table = log_table[:, torch.arange(size), chosen].exp()  # (n, B, K)
-            mode = torch.multinomial(table.flatten(0, 1), 1).view(len(members), size)
-            centre, scale = self.centre[members[:, None], mode], self.log_scale[members[:, None], mode].exp()
-            points[:, members] = torch.addcmul(centre, scale, torch.randn_like(centre)).transpose(0, 1)
+            chosen = torch.multinomial(log_weight[:, g].exp(), 1)[:, 0]
+            table = log_table[row, :, chosen][:, members].exp()  # (B, n, K)
+            mode = torch.multinomial(table.flatten(0, 1), 1).view(size, len(members))
+            centre, scale = self.centre[members, mode], self.log_scale[members, mode].exp()
+            points[:, members] = torch.addcmul(centre, scale, torch.randn_like(centre))
         return points.view(*shape, *self.event_shape)
 
     @torch.no_grad()
@@ -110,24 +113,15 @@ class CoupledModes(Density):
         marginal[~self.missing] = log_marginal.to(marginal)
         self.logit.add_(marginal[:, None])
 
-    def _outputs(self, points: Tensor, seen: Tensor) -> Tensor:
-        """What the network says about every variable, (g, B, N, M (K + 1)), if it sees those of the groups `seen`."""
-        visible = seen[:, None].expand(-1, len(points), -1, -1)
-        shown = torch.where(visible, points, 0)
-        return self.net(torch.cat([shown, visible.to(points)], -1))
-
-    def _tables(self, out: Tensor, logit: Tensor, missing: Tensor) -> tuple[Tensor, Tensor]:
-        """log P_mjk (n, B, M, K) and every variable's vote for the classes (n, B, M)."""
-        raw = out.unflatten(-1, (self.classes, -1))
-        table = (raw[..., :-1] + logit).masked_fill(missing, -torch.inf).log_softmax(-1)
-        return table, raw[..., -1]
-
-    def _log_weight(self, votes: Tensor) -> Tensor:
-        """log w_m of every group, (G, B, M), from the votes (N, B, M) of its variables."""
-        sums = votes.new_zeros(self.groups, *votes.shape[1:]).index_add(0, self.group, votes)
-        return (sums / self.members + self.log_weight[:, None]).log_softmax(-1)
+    def _given_earlier(self, kernel: Tensor) -> tuple[Tensor, Tensor]:
+        """log P_mjk (B, N, M, K) and log w_m of every group (B, G, M), given the groups before each."""
+        values = torch.einsum("bnk,nkw->bnw", kernel.softmax(-1), self.embed)
+        out = torch.einsum("bnw,nwo->bno", self.net(values), self.head).unflatten(-1, (self.classes, -1))
+        log_table = (out[..., :-1] + self.logit).masked_fill(self.missing[:, None], -torch.inf).log_softmax(-1)
+        votes = out[..., -1].new_zeros(len(out), self.groups, self.classes).index_add(1, self.group, out[..., -1])
+        return log_table, (votes + self.log_weight).log_softmax(-1)
 
     def _kernel(self, points: Tensor) -> Tensor:
-        """log N(x_j; c_jk, s_jk) without its constant, (B, N, K)."""
+        """log N(x_j; c_jk, s_jk) without its constant, (B, N, K); -inf for modes that a variable does not have."""
         z = (points[..., None, :] - self.centre) * (-self.log_scale).exp()
-        return -0.5 * z.square().sum(-1) - self.log_scale.sum(-1)
+        return (-0.5 * z.square().sum(-1) - self.log_scale.sum(-1)).masked_fill(self.missing, -torch.inf)

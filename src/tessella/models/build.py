@@ -47,6 +47,8 @@ class SemiDiscreteConfig:
     """base classes: latent classes, besides one of independent variables; base coupled: classes of each group."""
     groups: int = 8
     """base coupled: groups of variables, each modelled given those before it."""
+    dropout: float = 0.0
+    """base coupled: share of what its network's layers add that is left out in training."""
     noise: Literal["conditional", "uniform"] = "conditional"
     """q(x | row): learned and conditional; or uniform, for the ordinal geometry."""
     noise_blocks: int = 2
@@ -74,8 +76,8 @@ def _classes(config: SemiDiscreteConfig, modes: tuple[int, ...], dim: int) -> De
 
 
 def _coupled(config: SemiDiscreteConfig, modes: tuple[int, ...], dim: int) -> Density:
-    groups = min(config.groups, len(modes))
-    return CoupledModes(modes, dim, groups, config.classes, config.width, config.layers, config.nets == "fast")
+    groups, fast = min(config.groups, len(modes)), config.nets == "fast"
+    return CoupledModes(modes, dim, groups, config.classes, config.width, config.layers, config.dropout, fast)
 
 
 MODES = {"classes": _classes, "coupled": _coupled}

@@ -29,7 +29,7 @@ class TokenTransformer(nn.Module):
         self.fast = fast
         self.embed = nn.Linear(inputs + context, width)
         self.place = nn.Parameter(0.02 * torch.randn(tokens, width))
-        self.blocks = nn.ModuleList(_Block(width) for _ in range(layers))
+        self.blocks = nn.ModuleList(AttentionBlock(width) for _ in range(layers))
         self.norm = nn.LayerNorm(width)
         self.head = zero(nn.Linear(width, outputs))
 
@@ -39,31 +39,44 @@ class TokenTransformer(nn.Module):
         fused = fast and self.training and torch.is_grad_enabled()
         with torch.autocast(x.device.type, torch.bfloat16, enabled=fast, cache_enabled=False):
             h = self.embed(x if context is None else torch.cat([x, context], -1)) + self.place
-            for block in self.blocks:
-                h = _fused(block, h) if fused else block(h)
-            return self.head(self.norm(h)).to(x.dtype)
+            return self.head(self.norm(through(self.blocks, h, None, fused))).to(x.dtype)
 
 
-class _Block(nn.Module):
-    """h + attention(norm h), then h + mlp(norm h)."""
+class AttentionBlock(nn.Module):
+    """h + attention(norm h), then h + mlp(norm h).
 
-    def __init__(self, width: int):
+    Args:
+        width: size of the residual stream; heads of 32 dimensions where it divides.
+        expansion: width of the MLP's hidden layer, in units of `width`.
+        dropout: share of what each half adds that is left out in training.
+    """
+
+    def __init__(self, width: int, expansion: int = 2, dropout: float = 0.0):
         super().__init__()
-        self.heads = max(1, width // 32)
+        self.heads = width // 32 if width % 32 == 0 else 1
         self.before_attention, self.before_mlp = nn.LayerNorm(width), nn.LayerNorm(width)
         self.query_key_value = nn.Linear(width, 3 * width)
         self.mix = nn.Linear(width, width)
-        self.mlp = nn.Sequential(nn.Linear(width, 2 * width), nn.SiLU(), nn.Linear(2 * width, width))
+        self.mlp = nn.Sequential(nn.Linear(width, expansion * width), nn.SiLU(), nn.Linear(expansion * width, width))
+        self.dropout = nn.Dropout(dropout)
 
-    def forward(self, h: Tensor) -> Tensor:
+    def forward(self, h: Tensor, mask: Tensor | None = None, causal: bool = False) -> Tensor:
+        """(*batch, n, width); mask (n, n): whether token i (row) attends to j; causal: each to those up to itself."""
         q, k, v = self.query_key_value(self.before_attention(h)).unflatten(-1, (3, self.heads, -1)).unbind(-3)
-        by_head = (part.transpose(-3, -2) for part in (q, k, v))  # (*batch, heads, N, size)
-        attended = functional.scaled_dot_product_attention(*by_head)
-        h = h + self.mix(attended.transpose(-3, -2).flatten(-2))
-        return h + self.mlp(self.before_mlp(h))
+        q, k, v = (part.transpose(-3, -2) for part in (q, k, v))  # (*batch, heads, n, size)
+        attended = functional.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal)
+        h = h + self.dropout(self.mix(attended.transpose(-3, -2).flatten(-2)))
+        return h + self.dropout(self.mlp(self.before_mlp(h)))
+
+
+def through(blocks: nn.ModuleList, h: Tensor, mask: Tensor | None, fused: bool) -> Tensor:
+    """The tokens after all blocks; fused: in compiled kernels, for calls that always have the same shape."""
+    for block in blocks:
+        h = _fused(block, h, mask) if fused else block(h, mask)
+    return h
 
 
 @torch.compile(dynamic=False)
-def _fused(block: nn.Module, h: Tensor) -> Tensor:
-    """One compilation serves all blocks of a size, which are called with the same shape at every training step."""
-    return block(h)
+def _fused(block: nn.Module, h: Tensor, mask: Tensor | None) -> Tensor:
+    """One compilation serves all blocks of a size."""
+    return block(h, mask)
