@@ -27,9 +27,14 @@ def provenance(seed: int | None = None) -> dict[str, Any]:
 
 
 def hardware() -> str:
-    """The processor and, where there is one, the accelerator, in words."""
+    """The processor and, where there is one, the accelerator, in words.
+
+    Runs that share a machine say so if TESSELLA_RUNS_AT_ONCE holds their number: no run can see the others.
+    """
     cpu = f"{_cpu_name()}, {os.cpu_count()} cores, {torch.get_num_threads()} threads"
-    return f"{torch.cuda.get_device_name()}; {cpu}" if torch.cuda.is_available() else cpu
+    said = f"{torch.cuda.get_device_name()}; {cpu}" if torch.cuda.is_available() else cpu
+    together = int(os.environ.get("TESSELLA_RUNS_AT_ONCE", "1"))
+    return f"{said}; {together} runs at once" if together > 1 else said
 
 
 def write(path: Path, record: dict[str, Any]) -> None:

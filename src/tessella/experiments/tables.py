@@ -36,7 +36,7 @@ from tessella.training.randomness import derived_seed
 Method = Literal[
     "voronoi", "simplex", "binary-argmax", "discrete-flow", "independent", "chow-liu", "mixture", "transformer"
 ]
-Preset = Literal["best", "paper"]
+Preset = Literal["best", "ungrouped", "paper"]
 
 TOKEN = SemiDiscreteConfig(
     dim=6, density="token", blocks=8, width=128, layers=2, noise_blocks=4, noise_width=64, squashing="root", nets="fast"
@@ -44,9 +44,12 @@ TOKEN = SemiDiscreteConfig(
 FIXED_CELLS = replace(TOKEN, dim=0, squashing="softsign")  # as many dimensions as the geometry needs
 TRAINING = TrainingConfig(steps=20_000, batch_size=256, learning_rate=2e-3)
 
+# The preset `ungrouped`: a flow that moves all columns at once.
+UNGROUPED: dict[Method, Recipe] = {"voronoi": Recipe(TOKEN, TRAINING)}
+
 # The preset `best`: what each method is on every table ...
 DEFAULTS: dict[Method, Recipe] = {
-    "voronoi": Recipe(TOKEN, TRAINING),
+    **UNGROUPED,
     "simplex": Recipe(replace(FIXED_CELLS, dequantizer="simplex"), TRAINING),
     "binary-argmax": Recipe(replace(FIXED_CELLS, dequantizer="binary-argmax"), TRAINING),
     "discrete-flow": Recipe(DiscreteFlowConfig(), replace(TRAINING, learning_rate=1e-3)),
@@ -68,6 +71,19 @@ SMALL: dict[str, Any] = {
     "training.batch_size": 64,
     "training.learning_rate": 1e-3,
 }
+# Large ones: modes coupled across groups of columns, which are drawn one group after another.
+GROUPED: dict[str, Any] = {
+    "model.base": "coupled",
+    "model.blocks": 0,
+    "model.dim": 2,
+    "model.groups": 8,
+    "model.classes": 16,
+    "model.width": 256,
+    "model.layers": 4,
+    "model.noise_blocks": 1,
+    "model.noise_width": 32,
+    "training.learning_rate": 1e-3,
+}
 # ... and what differs on some, written as on the command line (--set model.dim=2): BEST[table][method][field].
 # Launch lines, times and scores of Voronoi (results/tables):
 #   tessella reproduce tables --data connect4 --method voronoi --minutes 7            one GPU, 6.9 min: 13.112
@@ -76,11 +92,11 @@ SMALL: dict[str, Any] = {
 #   tessella reproduce tables --data mushroom --method voronoi --minutes 3            one CPU core, 3.0 min: 9.060
 #   tessella reproduce tables --data nursery --method voronoi --minutes 2             one CPU core, 2.0 min: 9.476
 BEST: dict[str, dict[Method, dict[str, Any]]] = {
-    "connect4": {},
-    "forests": {"mixture": {"model.components": (50,)}},
+    "connect4": {"voronoi": {**GROUPED, "model.dropout": 0.1}},
+    "forests": {"voronoi": GROUPED, "mixture": {"model.components": (50,)}},
     "mushroom": {"voronoi": SMALL},
     "nursery": {"voronoi": {**SMALL, "model.classes": 1}},
-    "pokerhands": {},
+    "pokerhands": {"voronoi": {**GROUPED, "model.groups": 5}},
 }
 
 # The preset `paper`: the published architecture and budget.
@@ -117,9 +133,11 @@ class TableTask(Effort):
 
 def recipe_of(task: TableTask) -> Recipe:
     """The preset's recipe for the table, with what the task asks for."""
-    recipes = DEFAULTS if task.preset == "best" else PUBLISHED_RECIPES
+    recipes = {"best": DEFAULTS, "ungrouped": UNGROUPED, "paper": PUBLISHED_RECIPES}[task.preset]
     if task.method not in recipes:
-        raise ValueError(f"preset: got 'paper' for {task.method!r}; expected 'best', the paper has no such method")
+        raise ValueError(
+            f"preset: got {task.preset!r} for {task.method!r}; expected 'best', or one of {', '.join(recipes)} with it"
+        )
     if planned := sorted(PLANNED & set(task.changes)):
         raise ValueError(
             f"set: got {', '.join(planned)}; expected other fields, these follow from --steps or --minutes"
