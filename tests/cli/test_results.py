@@ -31,7 +31,7 @@ def record(data="nursery", method="voronoi", seed=0, value=9.6, **other) -> dict
         "stopped": "steps",
         "validation_nll": value + 0.02,
         "curve": start if trained else start[-1:],
-        "model": {},
+        "model": {} if exact else {"base": "gaussian", "blocks": 8, "groups": 8},
         "training": {"steps": 5000} if trained else None,
         "exact": exact,
         "test_rows": 1296,
@@ -50,14 +50,16 @@ def record(data="nursery", method="voronoi", seed=0, value=9.6, **other) -> dict
     return made | other
 
 
+SHARED = "NVIDIA H200; a CPU, 4 cores; 3 runs at once"
 SPEED = {
     "data": "mushroom",
-    "rows": 10_000,
+    "variables": 21,
+    "rows": [1, 100],
     "hardware": "NVIDIA H200; a CPU",
-    "methods": {
-        "voronoi": {"rows_per_second": 100_000.0, "passes": 1},
-        "transformer": {"rows_per_second": 9_000.0, "passes": 21},
-    },
+    "measured": [
+        {"method": "voronoi", "preset": "ungrouped", "rows_per_second": [40.0, 4_000.0], "passes": 8},
+        {"method": "transformer", "preset": "best", "rows_per_second": [9.0, 900.0], "passes": 21},
+    ],
 }
 
 
@@ -81,7 +83,7 @@ def folder(tmp_path) -> Path:
         record(value=9.70, seed=1),
         record(method="transformer", value=9.48),
         record(method="independent", value=9.47, stderr=0.001),
-        record("forests", "simplex", value=15.0, test_rows=10_000, test_rows_available=58_102),
+        record("forests", "simplex", value=15.0, test_rows=10_000, test_rows_available=58_102, hardware=SHARED),
         record("pokerhands", dealt=True, partial="simulated", value=19.7),
     )
     return tmp_path / "results"
@@ -92,12 +94,14 @@ def test_the_page_says_what_was_measured_and_no_more(folder, tmp_path):
     voronoi = line(page, "Nursery", "Voronoi")
     assert voronoi[2] == "9.27 ± 0.04 (**not valid**)"
     assert voronoi[3] == "9.650 ± 0.071 (2 seeds)"
-    assert voronoi[4] == "IW-100 (ELBO 10.15)"
-    assert voronoi[6:8] == ["4.0 min, 5,000 steps", "NVIDIA H200"]
-    assert voronoi[8] == "[seed 0](../results/tables/0.json), [seed 1](../results/tables/1.json)"
+    assert voronoi[4:6] == ["IW-100 (ELBO 10.15)", "8"]
+    assert voronoi[7:9] == ["4.0 min, 5,000 steps", "NVIDIA H200"]
+    assert voronoi[9] == "[seed 0](../results/tables/0.json), [seed 1](../results/tables/1.json)"
     assert line(page, "Nursery", "independent")[3:5] == ["**9.470 ± 0.001**", "exact"]
     assert line(page, "Nursery", "causal transformer")[2:4] == ["-", "9.480 ± 0.004"]
-    assert line(page, "Nursery", "mixture")[2:9] == ["-"] * 7
+    assert line(page, "Nursery", "causal transformer")[5] == "8"  # columns
+    assert line(page, "Forests", "simplex")[8] == "NVIDIA H200, 3 runs at once"
+    assert line(page, "Nursery", "mixture")[2:10] == ["-"] * 8
     assert line(page, "Connect4", "Voronoi")[2:4] == ["12.92 ± 0.07", "-"]
     assert "Test rows: 10,000 of 58,102." in page
     assert "Rows: simulated; published values are for" in page
@@ -134,7 +138,7 @@ def test_rendering_twice_gives_the_same_files(folder, tmp_path):
 def test_without_records_there_are_pages_of_dashes_and_no_pictures(tmp_path):
     results(tmp_path / "results", tmp_path / "docs")
     assert {path.name for path in (tmp_path / "docs").rglob("*")} == {"results.md", "ablations.md"}
-    assert line((tmp_path / "docs" / "results.md").read_text("utf-8"), "Nursery", "Voronoi")[3:9] == ["-"] * 6
+    assert line((tmp_path / "docs" / "results.md").read_text("utf-8"), "Nursery", "Voronoi")[3:10] == ["-"] * 7
 
 
 def test_ablations_are_grouped_and_sorted(tmp_path):

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from tessella.data import TABLES
+from tessella.experiments import speed
 from tessella.experiments.changes import changed, parse_changes
 from tessella.experiments.published import FLOORS, PUBLISHED, below_floor
 from tessella.experiments.run import DataConfig
@@ -115,15 +116,15 @@ def test_importance_curve_of_weights_that_are_all_the_same_is_flat():
     assert importance_curve(model, torch.zeros(5, 2), 10) == [[1, 2.0], [3, 2.0], [10, 2.0]]
 
 
-@pytest.mark.parametrize("preset", ["best", "paper"])
+@pytest.mark.parametrize("preset", ["best", "ungrouped", "paper"])
 def test_recipes_are_what_the_method_says(preset):
     for data in BEST:
-        for method in ("voronoi", "simplex", "binary-argmax"):
+        for method in ("voronoi",) if preset == "ungrouped" else ("voronoi", "simplex", "binary-argmax"):
             recipe = recipe_of(TableTask(DataConfig(data), method, preset, seed=3))
             assert recipe.model.dequantizer == method
-            assert recipe.model.density == ("token" if preset == "best" else "flat")
+            assert recipe.model.density == ("flat" if preset == "paper" else "token")
             assert recipe.training.seed == 3
-    with pytest.raises(ValueError, match="the paper has no such method"):
+    with pytest.raises(ValueError, match="got 'paper' for 'transformer'; expected 'best'"):
         recipe_of(TableTask(DataConfig("nursery"), "transformer", "paper"))
     with pytest.raises(ValueError, match="these follow from --steps or --minutes"):
         recipe_of(task("voronoi", changes={"training.validate_every": 7}))
@@ -160,8 +161,10 @@ def test_published_values_below_the_floor_are_known():
     assert set(FLOORS) == {data for data, entry in TABLES.items() if entry.floor is not None}
 
 
-def test_sampling_speed_counts_both(monkeypatch):
-    monkeypatch.setitem(BEST, "nursery", {name: SMALL[name] for name in ("voronoi", "transformer")})
-    record = measure_sampling("nursery", rows=20, accelerator="cpu", seed=0)
-    assert {name: one["passes"] for name, one in record["methods"].items()} == {"voronoi": 1, "transformer": 8}
-    assert all(one["rows_per_second"] > 0 for one in record["methods"].values())
+def test_sampling_speed_counts_passes_and_rows(monkeypatch):
+    small = {name: SMALL[name] for name in ("voronoi", "transformer")}
+    monkeypatch.setitem(BEST, "nursery", small | {"voronoi": small["voronoi"] | {"model.base": "coupled"}})
+    monkeypatch.setattr(speed, "METHODS", (("voronoi", "best"), ("transformer", "best")))
+    record = measure_sampling("nursery", rows=(1, 20), accelerator="cpu", seed=0)
+    assert [one["passes"] for one in record["measured"]] == [8 + SMALL["voronoi"]["model.blocks"], 8]
+    assert all(value > 0 for one in record["measured"] for value in one["rows_per_second"])

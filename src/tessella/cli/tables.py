@@ -88,19 +88,19 @@ def tables(
 
 def sampling_speed(
     data: Literal["connect4", "forests", "mushroom", "nursery", "pokerhands"] = "mushroom",
-    rows: int = 10_000,
+    rows: tuple[int, ...] = (1, 16, 256, 4_096, 16_384),
     results: Path = Path("results"),
     accelerator: Literal["auto", "cpu", "cuda"] = "auto",
     seed: int = 0,
 ) -> None:
-    """Rows per second: the flow draws all variables at once, the causal transformer one after another.
+    """Rows per second: the flows draw many variables in a pass, the causal transformer one after another.
 
-    Both in one run, on the same device, as many rows at a time, at the sizes of the preset `best`, with untrained
-    weights, on which the speed does not depend. Writes results/sampling-speed.json.
+    All in one run, on the same device, as many rows at a time, at the sizes of the presets, with untrained weights, on
+    which the speed does not depend. Writes results/sampling-speed.json.
 
     Args:
         data: which table's variables.
-        rows: how many at a time.
+        rows: how many at a time, each number in turn.
         results: folder of the record.
         accelerator: where.
         seed: of the weights.
@@ -109,6 +109,8 @@ def sampling_speed(
     from tessella.experiments.speed import measure_sampling
 
     record = measure_sampling(data, rows, accelerator, seed)
-    for method, measured in record["methods"].items():
-        print(f"{method:12} {measured['rows_per_second']:12,.0f} rows per second")
+    for one in record["measured"]:
+        print(f"{one['method']} ({one['preset']}), {one['passes']} passes:")
+        for at_once, speed in zip(rows, one["rows_per_second"], strict=True):
+            print(f"{at_once:12,} at a time {speed:12,.0f} rows per second")
     records.write(results / "sampling-speed.json", record)

@@ -69,8 +69,9 @@ class CoupledModes(Density):
 
     def log_prob(self, x: Tensor, context: None = None) -> Tensor:
         kernel = self._kernel(x.reshape(-1, *self.event_shape))
-        log_table, log_weight = self._given_earlier(kernel)
+        log_table, votes = self._tables(self.net(self._values(kernel)), slice(None))
         by_variable = (log_table + kernel[..., None, :]).logsumexp(-1)  # (B, N, M)
+        log_weight = self.log_weight.expand(len(votes), -1, -1).index_add(1, self.group, votes).log_softmax(-1)
         total = log_weight.index_add(1, self.group, by_variable).logsumexp(-1).sum(-1)
         return (total - 0.5 * x.shape[-1] * x.shape[-2] * log(2 * pi)).view(x.shape[:-2])
 
@@ -80,10 +81,10 @@ class CoupledModes(Density):
         points = self.centre.new_zeros(size, *self.event_shape)
         row = torch.arange(size, device=points.device)
         for g in range(self.groups):
-            log_table, log_weight = self._given_earlier(self._kernel(points))
             members = (self.group == g).nonzero()[:, 0]
-            chosen = torch.multinomial(log_weight[:, g].exp(), 1)[:, 0]
-            table = log_table[row, :, chosen][:, members].exp()  # (B, n, K)
+            log_table, votes = self._tables(self.net.answer(self._values(self._kernel(points)), g), members)
+            chosen = torch.multinomial((votes.sum(1) + self.log_weight[g]).softmax(-1), 1)[:, 0]
+            table = log_table[row, :, chosen].exp()  # (B, n, K)
             mode = torch.multinomial(table.flatten(0, 1), 1).view(size, len(members))
             centre, scale = self.centre[members, mode], self.log_scale[members, mode].exp()
             points[:, members] = torch.addcmul(centre, scale, torch.randn_like(centre))
@@ -113,13 +114,15 @@ class CoupledModes(Density):
         marginal[~self.missing] = log_marginal.to(marginal)
         self.logit.add_(marginal[:, None])
 
-    def _given_earlier(self, kernel: Tensor) -> tuple[Tensor, Tensor]:
-        """log P_mjk (B, N, M, K) and log w_m of every group (B, G, M), given the groups before each."""
-        values = torch.einsum("bnk,nkw->bnw", kernel.softmax(-1), self.embed)
-        out = torch.einsum("bnw,nwo->bno", self.net(values), self.head).unflatten(-1, (self.classes, -1))
-        log_table = (out[..., :-1] + self.logit).masked_fill(self.missing[:, None], -torch.inf).log_softmax(-1)
-        votes = out[..., -1].new_zeros(len(out), self.groups, self.classes).index_add(1, self.group, out[..., -1])
-        return log_table, (votes + self.log_weight).log_softmax(-1)
+    def _values(self, kernel: Tensor) -> Tensor:
+        """What the network sees of each variable, (B, N, width)."""
+        return torch.einsum("bnk,nkw->bnw", kernel.softmax(-1), self.embed)
+
+    def _tables(self, answers: Tensor, variables: Tensor | slice) -> tuple[Tensor, Tensor]:
+        """log P_mjk of n variables, (B, n, M, K), and how each votes on its group's classes, (B, n, M)."""
+        out = torch.einsum("bnw,nwo->bno", answers, self.head[variables]).unflatten(-1, (self.classes, -1))
+        logit = (out[..., :-1] + self.logit[variables]).masked_fill(self.missing[variables, None], -torch.inf)
+        return logit.log_softmax(-1), out[..., -1]
 
     def _kernel(self, points: Tensor) -> Tensor:
         """log N(x_j; c_jk, s_jk) without its constant, (B, N, K); -inf for modes that a variable does not have."""

@@ -1,10 +1,10 @@
 """The methods of Table 1, each fitted to the same table in its own way: what comes back looks the same for all."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -105,6 +105,14 @@ def build_network(config: ModelConfig, counts: Sequence[int]) -> SemiDiscrete | 
         return CausalTransformer(counts, config.width, config.layers, config.dropout)
     assert isinstance(config, DiscreteFlowConfig)
     return DiscreteFlow(counts, config.layers, config.width, config.temperature)
+
+
+def passes(method: str, model: Mapping[str, Any], variables: int) -> int:
+    """How many networks are asked one after another, each with the answers of those before, to draw a row."""
+    if method in ("voronoi", "simplex", "binary-argmax"):
+        grouped = min(model["groups"], variables) if model["base"] == "coupled" else 0
+        return int(grouped + model["blocks"])
+    return {"transformer": variables, "discrete-flow": model.get("layers", 1)}.get(method, 1)
 
 
 def _fit_semidiscrete(job: Job) -> Fitted:

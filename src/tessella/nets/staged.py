@@ -20,6 +20,7 @@ class StagedTransformer(nn.Module):
         fast: see `TokenTransformer`.
     """
 
+    stage: Tensor
     mask: Tensor
 
     def __init__(self, stage: Tensor, width: int, layers: int, dropout: float = 0.0, fast: bool = False):
@@ -28,16 +29,29 @@ class StagedTransformer(nn.Module):
         self.place = nn.Parameter(0.02 * torch.randn(2 * len(stage), width))
         self.blocks = nn.ModuleList(AttentionBlock(width, 4, dropout) for _ in range(layers))
         self.norm = nn.LayerNorm(width)
+        self.register_buffer("stage", stage, persistent=False)
         earlier, itself = stage < stage[:, None], torch.eye(len(stage), dtype=torch.bool)
         values = torch.cat([stage <= stage[:, None], torch.zeros_like(itself)], 1)
         questions = torch.cat([earlier, itself], 1)
         self.register_buffer("mask", torch.cat([values, questions]), persistent=False)  # (2 N, 2 N)
 
     def forward(self, values: Tensor) -> Tensor:
-        """Values of later stages may be anything; the first stage is answered from nothing."""
+        """All answers, (*batch, N, width)."""
+        return self._answers(values, torch.zeros_like(values), self.place, self.mask)
+
+    def answer(self, values: Tensor, stage: int) -> Tensor:
+        """Answers for the n variables of one stage, (*batch, n, width); values of that and later stages are not read.
+
+        The same as in `forward`, from fewer tokens.
+        """
+        known, asked = (self.stage < stage).nonzero()[:, 0], (self.stage == stage).nonzero()[:, 0]
+        tokens = torch.cat([known, len(self.stage) + asked])
+        questions = values.new_zeros(*values.shape[:-2], len(asked), values.shape[-1])
+        return self._answers(values[..., known, :], questions, self.place[tokens], self.mask[tokens[:, None], tokens])
+
+    def _answers(self, values: Tensor, questions: Tensor, place: Tensor, mask: Tensor) -> Tensor:
         fast = self.fast and values.is_cuda
         fused = fast and self.training and torch.is_grad_enabled()
         with torch.autocast(values.device.type, torch.bfloat16, enabled=fast, cache_enabled=False):
-            tokens = torch.cat([values, torch.zeros_like(values)], -2) + self.place
-            answers = through(self.blocks, tokens, self.mask, fused)[..., values.shape[-2] :, :]
-            return self.norm(answers).to(values.dtype)
+            tokens = through(self.blocks, torch.cat([values, questions], -2) + place, mask, fused)
+            return self.norm(tokens[..., values.shape[-2] :, :]).to(values.dtype)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tessella.data import TABLES
 from tessella.experiments.published import FLOORS, PUBLISHED, Published, below_floor
+from tessella.experiments.tables_methods import passes
 from tessella.report.markdown import DASH, duration, table
 from tessella.report.results_continuous import continuous_section
 from tessella.report.results_records import Cell, Record, cells, read_records
@@ -29,7 +30,8 @@ LABELS = {
     "mixture": "mixture",
     "transformer": "causal transformer",
 }
-ROWS = [(method, preset) for method in LABELS for preset in ("best", "paper")]
+PRESETS = {"best": "", "ungrouped": ", all columns at once", "paper": ", published architecture"}
+ROWS = [(method, preset) for method in LABELS for preset in PRESETS]
 
 INTRODUCTION = """\
 # Results: Table 1 of the paper
@@ -42,6 +44,11 @@ standard deviation over three seeds. Ours are mean ± standard deviation over se
 seed ± standard error over the test rows. *Exact* values are likelihoods; IW-S values are bounds from S importance
 samples: the truth is lower. Test sets of more than 10,000 rows are evaluated on their first 10,000. Training time
 includes the validations that choose the weights, not the final evaluation. A dash: not run. Bold: the lowest of ours.
+
+*Passes* are the networks that must be asked one after another to draw a row. A causal transformer needs one for each
+column. A coupling flow needs one for each block, whatever the number of columns. Voronoi on large tables models the
+columns in a few groups, each given those before it: **autoregressive over the groups**, parallel within them, with as
+many passes as groups. *All columns at once* is the flow without groups.
 
 A *floor* is a value that no valid model passes. A published value below it by more than three of its standard
 deviations is marked **not valid**: whatever was measured, it was not the mean of -log P under a distribution that sums
@@ -60,9 +67,15 @@ CAPTIONS = {
     "results-time.png": "Value on validation rows while training: exact for the transformer and the discrete flow, a "
     "bound from a few importance samples for the others. Curves that stay far above the rest are cut off.",
     "results-importance.png": "The same weights, averaged over groups of S, on the first 1,000 test rows at most.",
-    "results-speed.png": "Measured in one run on one machine, as many rows at a time. Weights are untrained, "
-    "on which speed does not depend. The transformer keeps no keys and values from one variable to the next.",
+    "results-speed.png": "Measured in one run on one machine. Weights are untrained, on which speed does not depend. "
+    "No network keeps keys and values from one pass to the next; with them the transformer would gain most, where many "
+    "rows are drawn at a time.",
 }
+
+
+def label(method: str, preset: str) -> str:
+    """What a row is called."""
+    return LABELS[method] + PRESETS[preset]
 
 
 def results_page(folder: Path, docs: Path) -> str:
@@ -112,7 +125,7 @@ def _summary(found: dict[tuple[str, bool, str, str], Cell]) -> str:
             published = [_published(data, method, short=True) for data, _ in TITLES]
             lines.append([f"{LABELS[method]}, published", *published])
         if preset == "best" or any(ours):
-            lines.append([f"{_label(method, preset)}, here", *(_value(cell, found, short=True) for cell in ours)])
+            lines.append([f"{label(method, preset)}, here", *(_value(cell, found, short=True) for cell in ours)])
     return table(["", *TITLES.values()], lines)
 
 
@@ -124,8 +137,8 @@ def _section(key: tuple[str, bool], title: str, found: dict[tuple[str, bool, str
         published = _published(data, method) if preset == "best" else DASH
         if preset == "best" or cell:
             value = _value(cell, found)
-            lines.append([_label(method, preset), published, value, *_details(cell, link)])
-    header = ["method", "published", "here", "kind", "parameters", "training", "hardware", "records"]
+            lines.append([label(method, preset), published, value, *_details(cell, link)])
+    header = ["method", "published", "here", "kind", "passes", "parameters", "training", "hardware", "records"]
     return f"## {title}\n\n{_about(data, dealt, [cell for cell in here.values() if cell])}\n\n{table(header, lines)}"
 
 
@@ -144,17 +157,28 @@ def _about(data: str, dealt: bool, run: Sequence[Cell]) -> str:
 
 def _details(cell: Cell | None, link: str) -> list[str]:
     if cell is None:
-        return [DASH] * 5
+        return [DASH] * 6
     bound = f"IW-{cell.first['iw_samples']} (ELBO {cell.mean('elbo_nll'):.2f})"
-    machines = sorted({record["hardware"].split(";")[0] for record in cell.records})
+    machines = sorted({_machine(record["hardware"]) for record in cell.records})
     files = ", ".join(f"[seed {record['seed']}]({link}/{record['file']})" for record in cell.records)
     return [
         "exact" if cell.first["exact"] else bound,
+        str(_passes(cell)),
         f"{cell.first['parameters']:,}",
         _training(cell),
         " / ".join(machines),
         files,
     ]
+
+
+def _machine(hardware: str) -> str:
+    """The accelerator or processor, and whether it was shared."""
+    first, *others = hardware.split("; ")
+    return ", ".join([first, *(other for other in others if other.endswith("runs at once"))])
+
+
+def _passes(cell: Cell) -> int:
+    return passes(cell.first["method"], cell.first["model"], TABLES[cell.first["data"]].extent.variables)
 
 
 def _training(cell: Cell) -> str:
@@ -190,10 +214,6 @@ def _ablation_line(record: Record, link: str) -> list[str]:
     title = TITLES[record["data"], record["dealt"]]
     took = [f"{record['steps']:,}", duration(record["seconds"]), str(record["seed"])]
     return [record["variant"], title, LABELS[record["method"]], f"{record['validation_nll']:.3f}", value, *took]
-
-
-def _label(method: str, preset: str) -> str:
-    return LABELS[method] if preset == "best" else f"{LABELS[method]}, published architecture"
 
 
 def _floor(floor: float | None) -> str:

@@ -3,9 +3,9 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from tessella.report.results import LABELS, TITLES
+from tessella.report.results import TITLES, label
 from tessella.report.results_records import Record, read_records
 from tessella.report.style import BLUE, GREEN, GREY, INK, ORANGE, new_figure, save
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLOURS = {"voronoi": BLUE, "simplex": ORANGE, "binary-argmax": GREEN, "discrete-flow": GREY, "transformer": INK}
+STYLES = {"best": "-", "ungrouped": "--", "paper": ":"}
 COLUMNS = 3
 FLOOR = "floor"
 
@@ -29,18 +30,17 @@ def draw_importance(path: Path, folder: Path) -> Path:
 
 
 def draw_speed(path: Path, folder: Path) -> Path:
-    """Rows per second."""
+    """Rows per second against the number of rows drawn at a time."""
     record = json.loads((folder / "sampling-speed.json").read_text())
-    figure, (axes,) = new_figure(1, panel=(6.0, 2.2))
-    for method, measured in reversed(record["methods"].items()):
-        speed, passes = measured["rows_per_second"], measured["passes"]
-        axes.barh(LABELS[method], speed, color=COLOURS[method], height=0.55)
-        note = f" {speed:,.0f} ({passes} {'pass' if passes == 1 else 'passes'})"
-        axes.annotate(note, (speed, LABELS[method]), va="center", fontsize=9, color=INK)
-    fastest = max(measured["rows_per_second"] for measured in record["methods"].values())
-    axes.set(xlim=(0, 1.35 * fastest), xlabel="rows per second")
+    figure, (axes,) = new_figure(1, panel=(6.0, 3.6))
+    for one in record["measured"]:
+        name = f"{label(one['method'], one['preset'])} ({one['passes']} passes)"
+        look: dict[str, Any] = {"color": COLOURS[one["method"]], "ls": STYLES[one["preset"]], "marker": "."}
+        axes.plot(record["rows"], one["rows_per_second"], label=name, **look)
+    axes.set(xscale="log", yscale="log", xlabel="rows at a time", ylabel="rows per second")
+    axes.legend(frameon=False, fontsize=9)
     machine = record["hardware"].split(";")[0]
-    axes.set_title(f"{TITLES[record['data'], False]}, {record['rows']:,} rows at a time, {machine}", fontsize=10)
+    axes.set_title(f"{TITLES[record['data'], False]}, {record['variables']} columns, {machine}", fontsize=10)
     return save(figure, path)
 
 
@@ -80,20 +80,23 @@ def _panels(
 
 def _legend(figure: "Figure", panels: list["Axes"]) -> None:
     """One for all panels, the floor last."""
-    labels = {label: line for axes in panels for line, label in zip(*axes.get_legend_handles_labels(), strict=True)}
-    names = sorted(labels, key=lambda label: (label == FLOOR, list(labels).index(label)))
-    lines = [labels[name] for name in names]
+    found = {name: line for axes in panels for line, name in zip(*axes.get_legend_handles_labels(), strict=True)}
+    names = sorted(found, key=lambda name: (name == FLOOR, list(found).index(name)))
+    lines = [found[name] for name in names]
     figure.legend(lines, names, loc="outside lower center", ncols=4, frameon=False, fontsize=9)
 
 
 def _lines(axes: "Axes", records: list[Record], key: str) -> None:
     for record in records:
         points = [point for point in record[key] if point[0] > 0]
-        style = "-" if record["preset"] == "best" else ":"
-        label = LABELS[record["method"]] + ("" if record["preset"] == "best" else ", published architecture")
-        axes.plot(
-            *zip(*points, strict=True), style, color=COLOURS[record["method"]], label=label, lw=1.4, marker=".", ms=3
-        )
+        look: dict[str, Any] = {
+            "color": COLOURS[record["method"]],
+            "ls": STYLES[record["preset"]],
+            "lw": 1.4,
+            "marker": ".",
+            "ms": 3,
+        }
+        axes.plot(*zip(*points, strict=True), label=label(record["method"], record["preset"]), **look)
     floor = records[0]["floor"]
     if floor is not None:
         axes.axhline(floor, color=GREY, lw=1.0, ls="--", label=FLOOR)
