@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from tessella.bijections import ActNorm, AffineCoupling, Chain, ContextAffine
+from tessella.bijections.squashing import SQUASHINGS
 from tessella.densities import DisjointMixture, Flow, FlowMixture, Gaussian, StudentT
 from tessella.densities.mixture import spread
 from tessella.geometry import Box, Laguerre, Voronoi
@@ -248,6 +249,20 @@ def test_walls():
 
 
 @torch.no_grad()
+@pytest.mark.parametrize("dim", [1, 3])
+@pytest.mark.parametrize("squashing", [name for name, one in SQUASHINGS.items() if one.degrees])
+def test_the_degrees_of_a_squashing_keep_the_density_at_walls_finite(squashing, dim):
+    """On the way to the wall the log-density settles: the last thousandths change it by thousandths."""
+    anchors = torch.randn(4, dim)
+    base = StudentT((dim,), SQUASHINGS[squashing].degrees)
+    mixture = DisjointMixture(Voronoi(anchors), base, embedding=0, squashing=squashing, scale=1.0)
+    towards = anchors[0] - anchors[1]
+    wall = anchors[1] + towards / mixture.tessellation.gauge(towards[None], torch.tensor([1]))
+    near, nearer = (mixture.log_prob(anchors[1] + share * (wall - anchors[1])) for share in (1 - 1e-4, 1 - 1e-6))
+    assert nearer.isfinite()
+    torch.testing.assert_close(near, nearer, atol=0.05, rtol=0)
+
+
 def test_nothing_outside_the_box():
     mixture = plain(boxed, StudentT, 2)
     x = torch.tensor([[3.9, 3.9], [4.1, 0.0], [0.0, -1e6]])

@@ -20,11 +20,14 @@ class Squashing:
         shrink: a(s) / s, with limit 1 at s = 0.
         log_volume: (D - 1) log(a(s) / s) + log a'(s), from (s, D).
         undo: a^-1(t), from (t, 1 - t): the second argument spares the cancellation near the wall.
+        degrees: nu where 1 - a(s) ~ 1 / s^nu: the image of Student's t with so many degrees of freedom, whatever D, has
+            a density at the wall that neither vanishes nor grows. None where the tail of a is lighter than any power.
     """
 
     shrink: Callable[[Tensor], Tensor]
     log_volume: Callable[[Tensor, int], Tensor]
     undo: Callable[[Tensor, Tensor], Tensor]
+    degrees: int | None
 
 
 def _off_zero(s: Tensor) -> Tensor:
@@ -50,24 +53,28 @@ SOFTSIGN = Squashing(  # a = s / (1 + s), the paper's
     shrink=lambda s: 1 / (1 + s),
     log_volume=lambda s, dim: -(dim + 1) * torch.log1p(s),
     undo=lambda t, slack: t / slack,
+    degrees=1,
 )
 
 ROOT = Squashing(  # a = s / sqrt(1 + s^2)
     shrink=lambda s: 1 / torch.hypot(s, torch.ones_like(s)),
     log_volume=lambda s, dim: -(dim + 2) * _log_hypot(s),
     undo=lambda t, slack: t / (slack * (1 + t)).sqrt(),
+    degrees=2,
 )
 
 ARCTAN = Squashing(  # a = (2 / pi) arctan(pi s / 2)
     shrink=_arctan_shrink,
     log_volume=lambda s, dim: (dim - 1) * torch.log(_arctan_shrink(s)) - 2 * _log_hypot(s * (pi / 2)),
     undo=lambda t, slack: (2 / pi) / torch.tan(slack * (pi / 2)),
+    degrees=1,
 )
 
 EXPONENTIAL = Squashing(  # a = 1 - e^-s: light tails, walls are reached within rounding at s ~ 16 in float32
     shrink=_exponential_shrink,
     log_volume=lambda s, dim: (dim - 1) * torch.log(_exponential_shrink(s)) - s,
     undo=lambda t, slack: torch.where(t < 0.5, -torch.log1p(-t), -torch.log(slack)),
+    degrees=None,
 )
 
 SQUASHINGS: dict[str, Squashing] = {"softsign": SOFTSIGN, "root": ROOT, "arctan": ARCTAN, "exponential": EXPONENTIAL}

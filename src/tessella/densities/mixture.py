@@ -20,7 +20,7 @@ class DisjointMixture(Density):
     Exact, and one component is evaluated per point whatever the number of cells is. Outside the box of a boxed
     tessellation the density is 0 and log p = -inf: rows to train on must lie inside. Unbounded cells cover all of R^D.
 
-    A Gaussian component vanishes at the walls of its cell; one with the tail of `StudentT`, degrees = 1, does not.
+    A Gaussian component vanishes at the walls of its cell; `StudentT` with the `degrees` of the squashing does not.
 
     Args:
         tessellation: a shared one, anchors (K, D).

@@ -5,19 +5,20 @@ from typing import Literal
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from tessella.bijections import ActNorm, AffineCoupling, Bijection, Chain, ContextAffine, partitions
-from tessella.densities import BASES, Density, DisjointMixture, Flow, Gaussian, ZukoDensity
+from tessella.bijections.squashing import SQUASHINGS
+from tessella.densities import Density, DisjointMixture, Flow, Gaussian, StudentT, ZukoDensity
 from tessella.geometry import Laguerre, Tessellation, Voronoi
 from tessella.nets import MLP
 from tessella.nets.mlp import zero
 
+BOUND = 10.0  # standard deviations at which couplings inside a cell stop to tell displacements apart
 TESSELLATIONS: dict[str, type[Tessellation]] = {"voronoi": Voronoi, "laguerre": Laguerre}
 
 
 class Bounded(nn.Module):
-    """net(x / (1 + |x|), context), elementwise: what a coupling inside a cell reads of its point.
+    """net(x / (1 + |x| / b), context), elementwise: what a coupling inside a cell reads of its point.
 
     Displacements grow without bound towards the walls. Read as they are, a point close to a wall would have gradients
     so large that nothing else was learned; read so, its influence stays that of a point.
@@ -29,7 +30,7 @@ class Bounded(nn.Module):
 
     def forward(self, x: Tensor, context: Tensor | None = None) -> Tensor:
         """(*batch, inputs), (*batch, context) -> (*batch, outputs)."""
-        return self.net(functional.softsign(x), context)
+        return self.net(x / (1 + x.abs() / BOUND), context)
 
 
 class DensityModel(nn.Module):
@@ -71,10 +72,10 @@ class DensityConfig:
     """Hidden layers of each network."""
     embedding: int = 16
     """Size of the embedding of a cell."""
-    squashing: Literal["softsign", "root", "arctan", "exponential"] = "softsign"
-    """Radial profile of the map into a cell."""
+    squashing: Literal["softsign", "root", "arctan"] = "root"
+    """Radial profile of the map into a cell; Student's t follows it."""
     base: Literal["gaussian", "student"] = "student"
-    """Base of the component: a Gaussian vanishes at the walls of a cell, Student's t need not."""
+    """Base of the component: a Gaussian vanishes at the walls of a cell, Student's t of the right degrees does not."""
 
 
 @dataclass(frozen=True)
@@ -123,8 +124,11 @@ def component_flow(config: DensityConfig, dim: int) -> Flow:
     """The density inside a cell, given the embedding of the cell."""
     first = ContextAffine(zero(nn.Linear(config.embedding, 2 * dim)))
     nets = _nets(dim, config.component_blocks, config, config.embedding)
-    inside = [AffineCoupling(dim, keep, Bounded(net)) for keep, net in nets]
-    return Flow(BASES[config.base]((dim,)), Chain(first, *inside))
+    inside = [part for keep, net in nets for part in (ActNorm((dim,)), AffineCoupling(dim, keep, Bounded(net)))]
+    degrees = SQUASHINGS[config.squashing].degrees
+    assert degrees is not None
+    base = StudentT((dim,), degrees) if config.base == "student" else Gaussian((dim,))
+    return Flow(base, Chain(first, *inside))
 
 
 def _couplings(dim: int, blocks: int, config: DensityConfig) -> list[Bijection]:
