@@ -1,7 +1,8 @@
-"""The launch lines behind docs/ablations.md: printed, or run one after another. An hour on one CPU core.
+"""The launch lines behind docs/ablations.md: printed, or run one after another.
 
-python -m benchmarks.ablations           # the lines
-python -m benchmarks.ablations --run     # executed; then `tessella results` renders the page
+python -m benchmarks.ablations cpu          # groups of columns: half an hour on one core
+python -m benchmarks.ablations gpu          # flows without groups: minutes
+python -m benchmarks.ablations cpu --run    # executed; then `tessella results` renders the page
 
 Small models, equally many steps within a group: what helps at this size, not how far it goes.
 """
@@ -11,26 +12,18 @@ import subprocess
 import sys
 
 SMALL_FLOW = (
-    "--data mushroom --method voronoi --preset ungrouped --steps 1500 --test-rows 400 --accelerator cpu",
-    "model.dim=4 model.blocks=4 model.width=64 model.layers=1 model.noise_blocks=2 model.noise_width=32 "
-    "training.batch_size=128",
+    "--data mushroom --method voronoi --preset ungrouped --steps 6000 --accelerator cuda",
+    "model.dim=4 model.blocks=6 model.width=64 model.layers=1 model.noise_blocks=2 model.noise_width=64 "
+    "model.nets=plain",
 )
 FLOW = {
     "reference: 4 dimensions, ELBO, 2 noise blocks": "",
     "2 dimensions": "model.dim=2",
-    "6 dimensions": "model.dim=6",
     "IW-4 objective": "model.train_samples=4",
     "4 noise blocks": "model.noise_blocks=4",
-    "no noise blocks": "model.noise_blocks=0",
     "Laguerre cells": "model.dequantizer=laguerre",
     "Student-t base": "model.base=student",
-    "noise that fills the cells (ball)": "model.noise_base=ball",
-    "softsign instead of root": "model.squashing=softsign",
-    "anchors at random": "model.placement=random",
     "flat MLP couplings": "model.density=flat model.width=256 model.layers=2",
-    "couplings across variables too": "model.coupling=across",
-    "base of latent classes": "model.base=classes",
-    "base of coupled modes, 4 groups, no blocks": "model.base=coupled model.groups=4 model.classes=16 model.blocks=0",
 }
 SMALL_GROUPED = (
     "--data connect4 --method voronoi --steps 400 --test-rows 500 --samples 20 --accelerator cpu",
@@ -52,25 +45,25 @@ GROUPED = {
     "Laguerre cells": "model.dequantizer=laguerre",
     "2 coupling blocks before the modes": "model.blocks=2",
 }
-GROUPS = {"flow": (SMALL_FLOW, FLOW), "groups of columns": (SMALL_GROUPED, GROUPED)}
+GROUPS = {"cpu": ("groups of columns", SMALL_GROUPED, GROUPED), "gpu": ("flow", SMALL_FLOW, FLOW)}
 
 
-def lines() -> list[str]:
+def lines(part: str) -> list[str]:
+    group, (options, common), variants = GROUPS[part]
     return [
         f"tessella reproduce tables {options} --no-progress --ablation {shlex.quote(group)} "
         f"--variant {shlex.quote(variant)} --set {common} {changes}".rstrip()
-        for group, ((options, common), variants) in GROUPS.items()
         for variant, changes in variants.items()
     ]
 
 
 def main() -> None:
     asked = sys.argv[1:]
-    if asked not in ([], ["--run"]):
+    if asked[:1] not in (["cpu"], ["gpu"]) or asked[1:] not in ([], ["--run"]):
         raise SystemExit(__doc__)
-    for line in lines():
+    for line in lines(asked[0]):
         print(line, flush=True)
-        if asked:
+        if asked[1:]:
             subprocess.run([sys.executable, "-m", "tessella.cli", *shlex.split(line)[1:]], check=True)
 
 
