@@ -10,6 +10,12 @@ from tessella.models import SemiDiscreteConfig, build
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 
+
+@pytest.fixture(autouse=True)
+def single_precision():
+    torch.set_default_dtype(torch.float32)
+
+
 SMALL = SemiDiscreteConfig(dim=2, blocks=2, width=32, layers=1, noise_blocks=1, noise_width=32, classes=4, groups=3)
 MODELS = {
     "token": SMALL,
