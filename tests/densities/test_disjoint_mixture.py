@@ -8,7 +8,7 @@ from torch import nn
 
 from tessella.bijections import ActNorm, AffineCoupling, Chain, ContextAffine
 from tessella.bijections.squashing import SQUASHINGS
-from tessella.densities import DisjointMixture, Flow, FlowMixture, Gaussian, StudentT
+from tessella.densities import DimensionwiseMixture, DisjointMixture, Flow, FlowMixture, Gaussian, StudentT
 from tessella.densities.mixture import spread
 from tessella.geometry import Box, Laguerre, Voronoi
 from tessella.nets import MLP
@@ -59,6 +59,13 @@ def nested(tessellation, dim):
     return DisjointMixture(voronoi(dim), inner, embedding=3, scale=0.5)
 
 
+def dimensionwise(dim, base):
+    """The line cut at four places in each dimension; the gate is bounded, as displacements are not."""
+    gate = nn.Sequential(nn.Softsign(), MLP(dim, 5 * dim, 8, 1))
+    cuts = Voronoi(torch.stack([anchors(2)[:, :1], 0.8 * anchors(2)[:, :1]])[:dim])
+    return DimensionwiseMixture(cuts, base((dim,)), gate)
+
+
 # name: density over R^dim
 MIXTURES = {
     "voronoi-gaussian": lambda dim: plain(voronoi, Gaussian, dim),
@@ -78,6 +85,8 @@ MIXTURES = {
         Chain(ActNorm((dim,)), *([AffineCoupling(2, [0], MLP(1, 2, 8, 1))] if dim == 2 else [])),
     ),
     "ordinary": lambda dim: FlowMixture(flow(dim, 4), 5, embedding=4),
+    "dimensionwise": lambda dim: dimensionwise(dim, Gaussian),
+    "dimensionwise-student": lambda dim: dimensionwise(dim, lambda shape: StudentT(shape, 7)),
 }
 
 
@@ -126,7 +135,9 @@ def test_expected_inverse_density_of_draws_is_a_volume(make):
     assert abs(value.mean() - torch.pi * radius**2) < 5 * error
 
 
-@pytest.mark.parametrize("name", [name for name in MIXTURES if name not in ("ordinary", "behind-a-flow")])
+@pytest.mark.parametrize(
+    "name", [name for name in MIXTURES if not name.startswith(("ordinary", "behind", "dimensionwise"))]
+)
 @torch.no_grad()
 def test_draws_fall_into_cells_as_the_weights_say(name):
     mixture = perturbed(MIXTURES[name](2))
@@ -149,7 +160,7 @@ def test_draws_carry_gradients_to_the_cells(make):
     mixture = make(2)
     mixture.sample((300,)).sum().backward()
     unreached = {name for name, parameter in mixture.named_parameters() if parameter.grad is None}
-    assert all(name.endswith(("logits", "tilt")) for name in unreached)
+    assert all(name.endswith(("logits", "tilt")) or name.startswith("gate.") for name in unreached)
 
 
 @torch.no_grad()

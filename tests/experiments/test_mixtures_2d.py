@@ -30,6 +30,7 @@ from tessella.training import FitResult
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "mixtures.md").read_text("utf-8")
 SMALL = DensityConfig(cells=8, blocks=1, component_blocks=1, width=8, layers=1, embedding=4)
+MODELS = ("coupling", "dimensionwise", "mixture")
 BRIEF = replace(TRAINING, steps=60, batch_size=256, warmup_steps=0, validate_every=30, progress=False)
 
 
@@ -48,10 +49,11 @@ def test_both_models_have_the_same_size(config, dim):
     assert coupling == pytest.approx(mixture, rel=0.05 if config is MIXTURE else 0.15)
 
 
+@pytest.mark.parametrize("geometry", ["voronoi", "intervals"])
 @pytest.mark.parametrize(("dim", "cells"), [(2, 0), (3, 0), (1, 4), (2, 4), (3, 4)])
-def test_built_densities_train(dim, cells):
+def test_built_densities_train(dim, cells, geometry):
     """A few steps of gradient descent raise the likelihood of two far clusters; draws are finite."""
-    model = DensityModel(build_density(replace(SMALL, cells=cells), dim))
+    model = DensityModel(build_density(replace(SMALL, cells=cells, geometry=geometry), dim))
     x = torch.cat([torch.randn(300, dim), torch.randn(100, dim) * 3 + 8])
     model.initialize(x)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
@@ -104,7 +106,9 @@ def test_command_leaves_record_and_picture(tmp_path, capsys, monkeypatch):
     record = json.loads((tmp_path / "results" / "mixture-2d-pinwheel.json").read_text())
     assert {"data", "method", "steps", "seconds", "commit", "command"} <= set(record)
     assert (record["seed"], record["steps"]) == (3, 2)
-    assert f"test NLL {record['mixture']['nll']:.3f}" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    for model in ("mixture", "coupling", "dimensionwise"):
+        assert f"{model}: test NLL {record[model]['nll']:.3f}" in said
     assert (tmp_path / "out" / "mixture-pinwheel.png").stat().st_size > 10_000
 
 
@@ -133,10 +137,10 @@ def test_unknown_toy_is_named(tmp_path):
 @pytest.mark.parametrize("data", FIGURE_6)
 def test_the_page_has_the_numbers_of_the_records(data):
     record = json.loads((ROOT / "results" / f"mixture-2d-{data}.json").read_text())
-    values = [f"{record[model]['nll']:.3f} ± {record[model]['stderr']:.3f}" for model in ("coupling", "mixture")]
-    assert f"| {data.replace('_', ' ')} | {values[0]} | {values[1]} |" in PAGE
+    values = [f"{record[model]['nll']:.3f} ± {record[model]['stderr']:.3f}" for model in MODELS]
+    assert f"| {data.replace('_', ' ')} | {' | '.join(values)} |" in PAGE
     assert f"{record['steps']:,} steps" in PAGE
-    assert {rate for model in ("coupling", "mixture") for rate, _ in record[model]["tried"]} == set(RATES)
+    assert {rate for model in MODELS for rate, _ in record[model]["tried"]} == set(RATES)
 
 
 def test_the_page_has_the_numbers_of_the_estimators():

@@ -36,7 +36,7 @@ def trained(config: SemiDiscreteConfig, steps: int = 30) -> tuple[list[float], t
         loss = model.loss(codes)
         loss.backward()
         optimizer.step()
-        losses.append(float(loss))
+        losses.append(float(loss.detach()))
     return losses, model.eval()
 
 

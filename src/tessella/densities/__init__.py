@@ -5,6 +5,7 @@ from tessella.densities.basic import BASES, Ball, Gaussian, Logistic, StudentT
 from tessella.densities.build import conditional_flow, flat_flow, token_flow
 from tessella.densities.classes import LatentClasses
 from tessella.densities.coupled import CoupledModes
+from tessella.densities.dimensionwise import DimensionwiseMixture
 from tessella.densities.flow import Flow
 from tessella.densities.mixture import DisjointMixture
 from tessella.densities.ordinary_mixture import FlowMixture
@@ -15,6 +16,7 @@ __all__ = [
     "Ball",
     "CoupledModes",
     "Density",
+    "DimensionwiseMixture",
     "DisjointMixture",
     "Flow",
     "FlowMixture",

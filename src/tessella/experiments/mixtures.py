@@ -1,4 +1,4 @@
-"""Disjoint mixtures of 2-D data (Figure 6 of the paper), against coupling flows of the same size, trained alike."""
+"""Disjoint mixtures of 2-D data (Figure 6 of the paper), against rivals of the same size, trained alike."""
 
 from bisect import bisect_left
 from dataclasses import asdict, dataclass, replace
@@ -17,6 +17,7 @@ from tessella.training import FitResult, TrainingConfig, fit
 
 FIGURE_6 = ("eight_gaussians", "pinwheel", "rings", "two_spirals", "checkerboard", "two_moons")
 MIXTURE = DensityConfig(cells=64, blocks=2, component_blocks=6)
+INTERVALS = 8  # of each of the two dimensions: as many pieces
 RATES = (2e-3, 5e-3)  # both models are trained at each; the validation rows choose
 # Both models of a toy at both rates: about two minutes on one CPU core.
 TRAINING = TrainingConfig(steps=3_000, batch_size=512, validate_every=300, accelerator="cpu")
@@ -72,11 +73,12 @@ class Chosen:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A disjoint mixture and a coupling flow without one, trained alike."""
+    """A disjoint mixture, a coupling flow without one, and a mixture that cuts each dimension, trained alike."""
 
     data: str
     mixture: Chosen
     coupling: Chosen
+    dimensionwise: Chosen
 
     def record(self) -> dict[str, Any]:
         """What results/ keeps."""
@@ -84,12 +86,13 @@ class Comparison:
         del training["learning_rate"]
         return {
             "data": self.data,
-            "method": "disjoint mixture and coupling flow; learning rates chosen by validation NLL",
+            "method": "disjoint mixture and rivals; learning rates chosen by validation NLL",
             "steps": self.mixture.best.fit.steps,
-            "seconds": round(self.mixture.seconds + self.coupling.seconds, 1),
+            "seconds": round(self.mixture.seconds + self.coupling.seconds + self.dimensionwise.seconds, 1),
             "test_rows": ROWS["test"],
             "mixture": self.mixture.summary(),
             "coupling": self.coupling.summary(),
+            "dimensionwise": self.dimensionwise.summary(),
             "training": training,
             **records.provenance(training["seed"]),
         }
@@ -104,9 +107,10 @@ def toy_rows(name: str) -> dict[str, Tensor]:
 
 
 def compare(data: str, config: DensityConfig, training: TrainingConfig, folder: Path) -> Comparison:
-    """Train both models on a toy, or continue what lies in the folder."""
+    """Train all models on a toy, or continue what lies in the folder."""
     rows = toy_rows(data)
-    configs = {"mixture": config, "coupling": without_cells(config, 2)}
+    intervals = sized_like(replace(config, geometry="intervals", cells=INTERVALS), config, 2)
+    configs = {"mixture": config, "coupling": without_cells(config, 2), "dimensionwise": intervals}
     return Comparison(data, **{name: _choose(one, rows, training, folder / name) for name, one in configs.items()})
 
 
@@ -137,15 +141,20 @@ def _mean_nll(model: DensityModel, rows: Tensor) -> tuple[float, float]:
 
 def without_cells(config: DensityConfig, dim: int) -> DensityConfig:
     """A coupling flow of as many blocks, so wide that it has as many parameters as the mixture, or nearly so."""
+    return sized_like(replace(config, cells=0), config, dim)
+
+
+def sized_like(config: DensityConfig, other: DensityConfig, dim: int) -> DensityConfig:
+    """`config` with the width that gives it as many parameters as `other`, or nearly so."""
 
     def size(width: int) -> int:
-        return number_of_parameters(build_density(replace(config, cells=0, width=width), dim))
+        return number_of_parameters(build_density(replace(config, width=width), dim))
 
-    target = number_of_parameters(build_density(config, dim))
-    widths = range(config.width, 4 * config.width)
+    target = number_of_parameters(build_density(other, dim))
+    widths = range(max(1, other.width // 4), 4 * other.width)
     above = bisect_left(widths, target, hi=len(widths) - 1, key=size)
     nearest = min(widths[max(0, above - 1) : above + 1], key=lambda width: abs(size(width) - target))
-    return replace(config, cells=0, width=nearest)
+    return replace(config, width=nearest)
 
 
 def number_of_parameters(module: torch.nn.Module) -> int:

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from tessella.bijections import ActNorm, AffineCoupling, Bijection, Chain, ContextAffine, partitions
 from tessella.bijections.squashing import SQUASHINGS
-from tessella.densities import Density, DisjointMixture, Flow, Gaussian, StudentT, ZukoDensity
+from tessella.densities import Density, DimensionwiseMixture, DisjointMixture, Flow, Gaussian, StudentT, ZukoDensity
 from tessella.geometry import Laguerre, Tessellation, Voronoi
 from tessella.nets import MLP
 from tessella.nets.mlp import zero
@@ -60,8 +60,8 @@ class DensityConfig:
 
     cells: int = 16
     """Components of the disjoint mixture; 0 for a coupling flow without one, of all the blocks."""
-    geometry: Literal["voronoi", "laguerre"] = "voronoi"
-    """Kind of the cells, unbounded."""
+    geometry: Literal["voronoi", "laguerre", "intervals"] = "voronoi"
+    """Kind of the cells, unbounded; intervals: so many of each dimension for itself, and a gate for their grid."""
     blocks: int = 4
     """Coupling blocks before the tessellation: they bend the borders of the cells."""
     component_blocks: int = 4
@@ -114,16 +114,21 @@ def _spline_flow(config: SplineConfig, dim: int) -> Flow:
     return Flow(ZukoDensity(spline, (dim,)), Chain(ActNorm((dim,))))
 
 
-def disjoint_mixture(config: DensityConfig, dim: int) -> DisjointMixture:
+def disjoint_mixture(config: DensityConfig, dim: int) -> DisjointMixture | DimensionwiseMixture:
     """The cells and what is inside them, without the blocks before."""
+    if config.geometry == "intervals":
+        gate = Bounded(MLP(dim, dim * config.cells, config.width, config.layers))
+        intervals = Voronoi.create([config.cells] * dim, 1)
+        return DimensionwiseMixture(intervals, component_flow(config, dim, 0), gate, config.squashing)
     tessellation = TESSELLATIONS[config.geometry].create(config.cells, dim)
-    return DisjointMixture(tessellation, component_flow(config, dim), config.embedding, squashing=config.squashing)
+    component = component_flow(config, dim, config.embedding)
+    return DisjointMixture(tessellation, component, config.embedding, squashing=config.squashing)
 
 
-def component_flow(config: DensityConfig, dim: int) -> Flow:
-    """The density inside a cell, given the embedding of the cell."""
-    first = ContextAffine(zero(nn.Linear(config.embedding, 2 * dim)))
-    nets = _nets(dim, config.component_blocks, config, config.embedding)
+def component_flow(config: DensityConfig, dim: int, context: int) -> Flow:
+    """The density inside a cell, given a context of this size; of size 0, the same everywhere."""
+    first = ContextAffine(zero(nn.Linear(context, 2 * dim))) if context else ActNorm((dim,))
+    nets = _nets(dim, config.component_blocks, config, context)
     inside = [part for keep, net in nets for part in (ActNorm((dim,)), AffineCoupling(dim, keep, Bounded(net)))]
     degrees = SQUASHINGS[config.squashing].degrees
     assert degrees is not None
