@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 SMALL_FLOW = (
-    "--data mushroom --method voronoi --preset ungrouped --steps 6000 --accelerator cuda",
+    "--data mushroom --method voronoi --preset ungrouped --steps 4000 --accelerator cuda",
     "model.dim=4 model.blocks=6 model.width=64 model.layers=1 model.noise_blocks=2 model.noise_width=64 "
     "model.nets=plain",
 )
