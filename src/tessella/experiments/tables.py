@@ -44,7 +44,8 @@ TOKEN = SemiDiscreteConfig(
 FIXED_CELLS = replace(TOKEN, dim=0, squashing="softsign")  # as many dimensions as the geometry needs
 TRAINING = TrainingConfig(steps=20_000, batch_size=256, learning_rate=2e-3)
 
-# The preset `ungrouped`: a flow that moves all columns at once.
+# The preset `ungrouped`: a flow that moves all columns at once. Seven minutes of half a GPU: Connect4 13.112, Forests
+# 14.557; four minutes of a third of one: PokerHands, dealt, 19.784.
 UNGROUPED: dict[Method, Recipe] = {"voronoi": Recipe(TOKEN, TRAINING)}
 
 # The preset `best`: what each method is on every table ...
@@ -88,11 +89,11 @@ GROUPED: dict[str, Any] = {
 LARGE_BATCH = {"training.batch_size": 4096}
 # ... and what differs on some, written as on the command line (--set model.dim=2): BEST[table][method][field].
 # Launch lines, times and scores of Voronoi (results/tables):
-#   tessella reproduce tables --data connect4 --method voronoi --minutes 7            one GPU, 6.9 min: 13.112
-#   tessella reproduce tables --data forests --method voronoi --minutes 7             one GPU, 6.5 min: 14.557
-#   tessella reproduce tables --data pokerhands --dealt --method voronoi --minutes 6  one GPU, 4.3 min: 19.784
-#   tessella reproduce tables --data mushroom --method voronoi --minutes 3            one CPU core, 3.0 min: 9.060
-#   tessella reproduce tables --data nursery --method voronoi --minutes 2             one CPU core, 2.0 min: 9.476
+#   tessella reproduce tables --data connect4 --method voronoi --minutes 4            a quarter of a GPU: 11.439
+#   tessella reproduce tables --data forests --method voronoi --minutes 7             a quarter of a GPU: 12.291
+#   tessella reproduce tables --data pokerhands --dealt --method voronoi --minutes 6  an eighth of a GPU: 19.634
+#   tessella reproduce tables --data mushroom --method voronoi --minutes 3            one CPU core: 9.060
+#   tessella reproduce tables --data nursery --method voronoi --minutes 2             one CPU core: 9.476
 BEST: dict[str, dict[Method, dict[str, Any]]] = {
     "connect4": {"voronoi": {**GROUPED, "model.dropout": 0.1}},
     "forests": {"voronoi": GROUPED, "mixture": {"model.components": (50,)}},
@@ -101,7 +102,7 @@ BEST: dict[str, dict[Method, dict[str, Any]]] = {
     "pokerhands": {"voronoi": {**GROUPED, "model.groups": 5, **LARGE_BATCH}, "transformer": LARGE_BATCH},
 }
 
-# The preset `paper`: the published architecture and budget.
+# The preset `paper`: the published architecture and budget. We never spent it: docs/results.md has what minutes gave.
 PUBLISHED_RECIPES: dict[Method, Recipe] = {
     "voronoi": Recipe(PAPER.model, PAPER.training),
     "simplex": Recipe(replace(PAPER.model, dequantizer="simplex", dim=0), PAPER.training),
