@@ -37,7 +37,7 @@ def disjoint(components: int, dim: int) -> Density:
 
 
 def ordinary(components: int, dim: int) -> Density:
-    return FlowMixture(component_flow(CONFIG, dim), components, CONFIG.embedding)
+    return FlowMixture(component_flow(CONFIG, dim, CONFIG.embedding), components, CONFIG.embedding)
 
 
 def calls(density: Density, x: torch.Tensor) -> dict[str, Callable[[], Any]]:
@@ -96,7 +96,7 @@ def main() -> None:
     with checks.values(False):  # as in training
         for dim in DIMS:
             few = max(1, args.rounds // 10)  # they take seconds each
-            shape = {
+            shape: dict[str, Any] = {
                 "dim": dim,
                 "disjoint": measure(disjoint, dim, args.most, args.rounds),
                 "ordinary": measure(ordinary, dim, min(args.most, MOST_OF_ORDINARY), few),
