@@ -11,11 +11,12 @@ import sys
 DATA = ("nursery", "mushroom", "connect4", "pokerhands", "pokerhands --dealt", "forests")
 COUNTED = ("independent", "chow-liu", "mixture --minutes 3")
 TRAINED = (
-    "voronoi --minutes 8",
-    "simplex --minutes 4",
-    "binary-argmax --minutes 4",
+    "voronoi --minutes 6",
+    "voronoi --preset ungrouped --minutes 7",
+    "simplex --minutes 6",
+    "binary-argmax --minutes 6",
     "discrete-flow --minutes 2",
-    "transformer --minutes 1",
+    "transformer --minutes 2",
 )
 
 
@@ -26,7 +27,9 @@ def lines(part: str) -> list[str]:
         for data in DATA
         for method in methods
     ]
-    return tables if part == "cpu" else [*tables, "tessella reproduce sampling-speed --accelerator cuda"]
+    return (
+        tables if part == "cpu" else [*tables, "tessella reproduce sampling-speed --data connect4 --accelerator cuda"]
+    )
 
 
 def main() -> None:

@@ -43,7 +43,9 @@ Negative log-likelihood of held-out rows in nats per row, lower is better. *Publ
 standard deviation over three seeds. Ours are mean ± standard deviation over seeds where there are several, else one
 seed ± standard error over the test rows. *Exact* values are likelihoods; IW-S values are bounds from S importance
 samples: the truth is lower. Test sets of more than 10,000 rows are evaluated on their first 10,000. Training time
-includes the validations that choose the weights, not the final evaluation. A dash: not run. Bold: the lowest of ours.
+includes the validations that choose the weights, not the final evaluation. Runs that shared a GPU say with how many:
+the same minutes are then fewer steps, so look at those before calling a method worse. A dash: not run. Bold: the lowest
+of ours.
 
 *Passes* are the networks that must be asked one after another to draw a row. A causal transformer needs one for each
 column. A coupling flow needs one for each block, whatever the number of columns. Voronoi on large tables models the
