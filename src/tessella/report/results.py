@@ -9,7 +9,7 @@ from tessella.experiments.published import FLOORS, PUBLISHED, Published, below_f
 from tessella.experiments.tables_methods import passes
 from tessella.report.markdown import DASH, duration, table
 from tessella.report.results_continuous import continuous_section
-from tessella.report.results_records import Cell, Record, cells, read_records
+from tessella.report.results_records import Cell, Record, cells, machine, read_records
 
 TITLES = {
     ("connect4", False): "Connect4",
@@ -161,7 +161,7 @@ def _details(cell: Cell | None, link: str) -> list[str]:
     if cell is None:
         return [DASH] * 6
     bound = f"IW-{cell.first['iw_samples']} (ELBO {cell.mean('elbo_nll'):.2f})"
-    machines = sorted({_machine(record["hardware"]) for record in cell.records})
+    machines = sorted({machine(record["hardware"]) for record in cell.records})
     files = ", ".join(f"[seed {record['seed']}]({link}/{record['file']})" for record in cell.records)
     return [
         "exact" if cell.first["exact"] else bound,
@@ -171,12 +171,6 @@ def _details(cell: Cell | None, link: str) -> list[str]:
         " / ".join(machines),
         files,
     ]
-
-
-def _machine(hardware: str) -> str:
-    """The accelerator or processor, and whether it was shared."""
-    first, *others = hardware.split("; ")
-    return ", ".join([first, *(other for other in others if other.endswith("runs at once"))])
 
 
 def _passes(cell: Cell) -> int:

@@ -9,7 +9,7 @@ from statistics import mean, stdev
 from tessella.data.continuous_registry import CONTINUOUS
 from tessella.experiments.published_continuous import BUDGET, PUBLISHED_CONTINUOUS
 from tessella.report.markdown import DASH, duration, table
-from tessella.report.results_records import Record
+from tessella.report.results_records import Record, machine
 
 LABELS = {"mixture": "disjoint mixture", "coupling": "coupling flow", "spline": "neural spline flow (zuko)"}
 NEEDED = {"data", "partial", "rebuilt", "method", "preset", "seed", "steps", "seconds", "nll", "stderr", "test_rows"}
@@ -79,6 +79,6 @@ def _details(records: list[Record], link: str) -> list[str]:
         f"{records[0]['parameters']:,}",
         f"{records[0]['training']['batch_size']:,}",
         f"{duration(mean(record['seconds'] for record in records))}, {steps:,} steps",
-        " / ".join(sorted({record["hardware"].split(";")[0] for record in records})),
+        " / ".join(sorted({machine(record["hardware"]) for record in records})),
         ", ".join(f"[seed {record['seed']}]({link}/{record['file']})" for record in records),
     ]

@@ -62,3 +62,9 @@ def cells(records: Iterable[Record]) -> dict[tuple[str, bool, str, str], Cell]:
         key = (record["data"], record["dealt"], record["method"], record["preset"])
         groups.setdefault(key, []).append(record)
     return {key: Cell(tuple(group)) for key, group in groups.items()}
+
+
+def machine(hardware: str) -> str:
+    """The accelerator or processor, and whether it was shared."""
+    first, *others = hardware.split("; ")
+    return ", ".join([first, *(other for other in others if other.endswith("runs at once"))])
