@@ -70,6 +70,40 @@ def test_dependence_is_learned(coupled):
     assert -2 * np.log(2) + 0.1 < flow.score(frame) < truth + 0.05
 
 
+def test_groups_of_columns_learn_dependence_too(coupled):
+    """The second coin given the first; scores in pieces are the scores of all."""
+    _, frame = coupled
+    flow = small_flow(max_steps=150, learning_rate=0.01, groups=2, width=16, samples=64).fit(frame)
+    truth = np.log(0.5) + 0.85 * np.log(0.85) + 0.15 * np.log(0.15)
+    assert truth - 0.1 < flow.score(frame) < truth + 0.05
+    assert (flow.groups_, flow.classes_) == (2, 16)
+    alike = flow.sample(400, random_state=0)
+    assert 0.75 < (alike["a"] == alike["b"]).mean() < 0.95
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_groups_of_columns_take_every_kind_of_column(columns, library, tmp_path):
+    """Numbers, categories, dates and holes; conditions; saved and loaded."""
+    frame = FRAMES[library](columns)
+    flow = small_flow(groups=3, max_steps=20).fit(frame)
+    assert np.isfinite(flow.score_samples(frame)).all()
+    given = to_pandas(flow.sample(10, conditions={"sex": "F"}, random_state=0))
+    assert set(given["sex"]) == {"F"}
+    flow.save(tmp_path)
+    loaded = TabularFlow.load(tmp_path, device="cpu")
+    assert np.array_equal(flow.score_samples(frame), loaded.score_samples(frame))
+
+
+def test_long_tables_are_modelled_in_groups(coupled, monkeypatch):
+    flow, frame = coupled
+    assert flow.groups_ == 0
+    monkeypatch.setattr("tessella.estimators.tabular.ROWS_FOR_GROUPS", 300)
+    assert small_flow(max_steps=1).fit(frame).groups_ > 0
+    assert small_flow(max_steps=1, groups=0).fit(frame).groups_ == 0
+    with pytest.raises(ValueError, match="groups: got -1; expected at least 0"):
+        small_flow(groups=-1).fit(frame)
+
+
 def test_more_samples_are_tighter(flow, frame):
     assert flow.score_samples(frame, samples=64).mean() > flow.score_samples(frame, samples=1).mean()
 

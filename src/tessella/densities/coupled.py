@@ -11,6 +11,7 @@ from tessella.densities.base import Density
 from tessella.nets import StagedTransformer
 
 SPREAD = 0.3  # of the random start, so that no two classes are the same
+NUMBERS_AT_ONCE = 2**27
 EMBEDDED = 0.1  # size of what the network is told about a mode, at the start
 
 
@@ -68,16 +69,29 @@ class CoupledModes(Density):
         self.head = nn.Parameter(torch.zeros(variables, width, classes * (modes + 1)))
 
     def log_prob(self, x: Tensor, context: None = None) -> Tensor:
-        kernel = self._kernel(x.reshape(-1, *self.event_shape))
+        points = x.reshape(-1, *self.event_shape)
+        parts = [points] if torch.is_grad_enabled() else points.split(self._points_at_once())
+        return torch.cat([self._log_prob(part) for part in parts]).view(x.shape[:-2])
+
+    def _points_at_once(self) -> int:
+        """How many points may be scored together, as each takes the memory of all its tables."""
+        return max(1, NUMBERS_AT_ONCE // (self.logit.numel() + 16 * self.embed.shape[-1] * len(self.counts)))
+
+    def _log_prob(self, x: Tensor) -> Tensor:
+        kernel = self._kernel(x)
         log_table, votes = self._tables(self.net(self._values(kernel)), slice(None))
         by_variable = (log_table + kernel[..., None, :]).logsumexp(-1)  # (B, N, M)
         log_weight = self.log_weight.expand(len(votes), -1, -1).index_add(1, self.group, votes).log_softmax(-1)
         total = log_weight.index_add(1, self.group, by_variable).logsumexp(-1).sum(-1)
-        return (total - 0.5 * x.shape[-1] * x.shape[-2] * log(2 * pi)).view(x.shape[:-2])
+        return total - 0.5 * x.shape[-1] * x.shape[-2] * log(2 * pi)
 
     @torch.no_grad()
     def sample(self, shape: tuple[int, ...], context: None = None) -> Tensor:
-        size = torch.Size(shape).numel()
+        size, most = torch.Size(shape).numel(), 4 * self._points_at_once()  # a pass sees only a part of the variables
+        parts = [self._sample(min(most, size - start)) for start in range(0, size, most)]
+        return torch.cat(parts or [self._sample(0)]).view(*shape, *self.event_shape)
+
+    def _sample(self, size: int) -> Tensor:
         points = self.centre.new_zeros(size, *self.event_shape)
         row = torch.arange(size, device=points.device)
         for g in range(self.groups):
@@ -88,7 +102,7 @@ class CoupledModes(Density):
             mode = torch.multinomial(table.flatten(0, 1), 1).view(size, len(members))
             centre, scale = self.centre[members, mode], self.log_scale[members, mode].exp()
             points[:, members] = torch.addcmul(centre, scale, torch.randn_like(centre))
-        return points.view(*shape, *self.event_shape)
+        return points
 
     @torch.no_grad()
     def start(self, log_marginal: Tensor, centre: Tensor, scale: Tensor) -> None:

@@ -7,8 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from tessella.baselines import Independent
 from tessella.baselines.classes import fit_classes
-from tessella.densities import Flow, Gaussian, LatentClasses, conditional_flow, token_flow
+from tessella.densities import CoupledModes, Density, Flow, Gaussian, LatentClasses, conditional_flow, token_flow
 from tessella.dequantizers.cells import VoronoiCells
 from tessella.dequantizers.mixed import MixedContext, MixedDequantizer
 from tessella.dequantizers.modes import mode_counts, modes_of
@@ -21,6 +22,9 @@ from tessella.training.randomness import derived_seed, seed_noise, undisturbed_n
 CONTEXT = 32
 NOISE_BLOCKS = 2
 TRAIN_SAMPLES = 4
+GROUPS, ROWS_FOR_GROUPS = 8, 10_000
+"""Tables of so many rows are modelled in groups of columns; smaller ones are learned better from latent classes."""
+GROUP_CLASSES, GROUP_NUMBERS, GROUP_LAYERS = 16, 1024, 2  # classes of a group, but not so many probabilities each
 SHARE_FOR_CLASSES = 0.2  # of the time budget
 VALIDATION_SAMPLES = 4
 
@@ -33,9 +37,11 @@ class Size:
     blocks: int
     width: int
     classes: int = 0
+    groups: int = 0
+    """Groups of columns, each modelled given those before it; 0: a flow that starts from latent classes."""
 
     def __post_init__(self) -> None:
-        for name, least in {"dim": 2, "blocks": 1, "width": 1, "classes": 0}.items():
+        for name, least in {"dim": 2, "blocks": 1, "width": 1, "classes": 0, "groups": 0}.items():
             if getattr(self, name) < least:
                 raise ValueError(f"{name}: got {getattr(self, name)}; expected at least {least}")
 
@@ -43,11 +49,19 @@ class Size:
 def build(encoding: Encoding, size: Size) -> SemiDiscrete:
     """The model of an encoding, in single precision whatever torch's default is."""
     with single_precision():
-        dequantizer = _dequantizer(encoding, size)
-        modes = mode_counts(encoding.counts, len(encoding.numbers))
+        dequantizer, modes = _dequantizer(encoding, size), mode_counts(encoding.counts, len(encoding.numbers))
+        if size.groups:
+            return SemiDiscrete(dequantizer, _grouped(encoding, size, modes), 1, VALIDATION_SAMPLES)
         base = LatentClasses(modes, size.dim, size.classes)
         density = token_flow(base, size.blocks, size.width, 1, norm=False)
     return SemiDiscrete(dequantizer, density, TRAIN_SAMPLES, VALIDATION_SAMPLES)
+
+
+def _grouped(encoding: Encoding, size: Size, modes: tuple[int, ...]) -> Density:
+    """Coupled modes; a flow in front of them refines the law of numbers, and categories alone need none."""
+    groups, classes = min(size.groups, len(modes)), max(1, min(GROUP_CLASSES, GROUP_NUMBERS // max(modes)))
+    base = CoupledModes(modes, size.dim, groups, classes, 2 * size.width, GROUP_LAYERS)
+    return token_flow(base, size.blocks, size.width, 1, norm=False) if encoding.numbers else base
 
 
 def _dequantizer(encoding: Encoding, size: Size) -> MixedDequantizer:
@@ -72,25 +86,34 @@ def learn(
 
 
 def _started(encoding: Encoding, size: Size, rows: tuple[Tensor, Tensor], plan: Plan) -> SemiDiscrete:
-    """A model that already is a mixture of latent classes: cells apart, narrow noise, a mode of the base in each."""
+    """A model that already is a simple one: cells apart, narrow noise, a mode of the base in each.
+
+    With groups of columns it begins as independent columns, without them as a mixture of latent classes.
+    """
     arranged = _dequantizer(encoding, size)
     arranged.arrange(rows[0], encoding.ordinal)
     assert isinstance(arranged.cells, VoronoiCells)
     modes = modes_of(arranged.cells, rows[0][:, : len(encoding.counts)].long(), len(encoding.numbers))
     found, watched = (arranged.modes_of_rows(modes, part) for part in rows)
-    budget = None if plan.time_budget is None else SHARE_FOR_CLASSES * plan.time_budget
-    classes = fit_classes(modes.counts, found, watched, size.classes, budget, plan.seed, plan.progress)
-    model = build(encoding, replace(size, classes=classes.components))
+    if not size.groups:
+        budget = None if plan.time_budget is None else SHARE_FOR_CLASSES * plan.time_budget
+        classes = fit_classes(modes.counts, found, watched, size.classes, budget, plan.seed, plan.progress)
+        size = replace(size, classes=classes.components)
+    model = build(encoding, size)
     model.dequantizer.load_state_dict(arranged.state_dict())
-    latent_classes(model).start(classes.log_weight, classes.log_table, modes.centre, modes.scale)
+    base = base_of(model)
+    if isinstance(base, CoupledModes):
+        base.start(Independent(modes.counts).log_frequencies(found), modes.centre, modes.scale)
+    else:
+        base.start(classes.log_weight, classes.log_table, modes.centre, modes.scale)
     return model
 
 
-def latent_classes(model: SemiDiscrete) -> LatentClasses:
-    """The base of a model that `build` made."""
-    assert isinstance(model.density, Flow)
-    assert isinstance(model.density.base, LatentClasses)
-    return model.density.base
+def base_of(model: SemiDiscrete) -> LatentClasses | CoupledModes:
+    """Where the density of a model that `build` made starts from."""
+    base = model.density.base if isinstance(model.density, Flow) else model.density
+    assert isinstance(base, LatentClasses | CoupledModes)
+    return base
 
 
 @torch.no_grad()

@@ -20,7 +20,7 @@ from tessella.estimators.columns import Column, learn
 from tessella.estimators.encoding import Encoding
 from tessella.estimators.inputs import check_rows, matched
 from tessella.estimators.learning import Device, Plan, check_settings, split_rows, to_device
-from tessella.estimators.network import Size, build, latent_classes, log_likelihood
+from tessella.estimators.network import GROUPS, ROWS_FOR_GROUPS, Size, base_of, build, log_likelihood
 from tessella.estimators.network import learn as train
 from tessella.estimators.values import Value, shown
 from tessella.training.randomness import derived_seed, seed_noise, undisturbed_noise
@@ -54,6 +54,8 @@ class TabularFlow(DensityMixin, BaseEstimator):
         blocks: coupling blocks of the flow.
         width: width of its networks.
         classes: latent classes that the flow starts from; None: as many as the validation rows like, up to 256.
+        groups: groups of columns that are modelled one after another, each given those before it, instead of a flow
+            that starts from latent classes; 0 for that. None: 8 for 10,000 rows to learn from or more, else 0.
         time_budget: seconds of training; the learning-rate schedule is fitted to it. None: no limit.
         max_steps: most updates; None: 3000, or as many as the time budget allows.
         learning_rate: peak learning rate.
@@ -69,7 +71,8 @@ class TabularFlow(DensityMixin, BaseEstimator):
 
     Attributes:
         columns_: what was learned about each column: type, categories, range.
-        classes_: latent classes that the flow started from; the last one is for rows that belong to no other.
+        groups_: groups of columns; 0 for a flow that started from latent classes.
+        classes_: those latent classes, of which the last is for rows that belong to no other; or those of each group.
         parts_: positions of the "train", "validation" and "test" rows; not saved.
         history_: step, seconds, loss and validation value (nats per row) during training.
         best_validation_: the lowest validation value, an upper bound of the mean negative log-likelihood, in nats.
@@ -92,6 +95,7 @@ class TabularFlow(DensityMixin, BaseEstimator):
         blocks: int = 4,
         width: int = 32,
         classes: int | None = None,
+        groups: int | None = None,
         time_budget: float | None = None,
         max_steps: int | None = None,
         learning_rate: float = 1e-3,
@@ -109,6 +113,7 @@ class TabularFlow(DensityMixin, BaseEstimator):
         self.blocks = blocks
         self.width = width
         self.classes = classes
+        self.groups = groups
         self.time_budget = time_budget
         self.max_steps = max_steps
         self.learning_rate = learning_rate
@@ -134,8 +139,9 @@ class TabularFlow(DensityMixin, BaseEstimator):
         rows = self.encoding_.encode(frame.columns)
         self.parts_ = split_rows(len(rows), self.seed_, self.validation_fraction, self.test_fraction)
         parts = rows[self.parts_["train"]], rows[self.parts_["validation"]]
+        self.groups_ = self.groups if self.groups is not None else GROUPS * (len(parts[0]) >= ROWS_FOR_GROUPS)
         self.model_, result, self.history_ = train(self.encoding_, self._size(self.classes or 0), parts, self._plan())
-        self.classes_ = len(latent_classes(self.model_).log_weight)
+        self.classes_ = base_of(self.model_).log_weight.shape[-1]
         self.best_validation_, self.n_iter_, self.stopped_ = result.best_validation, result.steps, result.stopped
         return self
 
@@ -252,7 +258,7 @@ class TabularFlow(DensityMixin, BaseEstimator):
         return kinds
 
     def _size(self, classes: int) -> Size:
-        return Size(self.dim, self.blocks, self.width, classes)
+        return Size(self.dim, self.blocks, self.width, classes, self.groups_)
 
     def _plan(self) -> Plan:
         return Plan(
@@ -289,4 +295,4 @@ class TabularFlow(DensityMixin, BaseEstimator):
         return conditioned.rows
 
 
-_FITTED = ("seed_", "classes_", "history_", "best_validation_", "n_iter_", "stopped_")
+_FITTED = ("seed_", "groups_", "classes_", "history_", "best_validation_", "n_iter_", "stopped_")
