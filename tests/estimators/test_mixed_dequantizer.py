@@ -7,7 +7,7 @@ from tessella.dequantizers.mixed import KNOTS, MixedDequantizer, MonotoneMap, qu
 from tessella.dequantizers.modes import modes_of
 from tessella.estimators.columns import Column
 from tessella.estimators.encoding import Encoding
-from tessella.estimators.network import Size, build, latent_classes
+from tessella.estimators.network import Size, base_of, build
 
 COLUMNS = (
     Column("a", "categorical", ("x", "y", "z"), (5, 3, 2)),
@@ -28,7 +28,7 @@ def model():
     torch.manual_seed(1)
     built = build(Encoding(COLUMNS), Size(dim=2, blocks=2, width=8, classes=3))
     built.dequantizer.arrange(rows(), [False, False])
-    modes, base = modes_of(built.dequantizer.cells, rows()[:, :2].long(), numbers=2), latent_classes(built)
+    modes, base = modes_of(built.dequantizer.cells, rows()[:, :2].long(), numbers=2), base_of(built)
     base.start(base.log_weight.clone(), base.logit.clone(), modes.centre, modes.scale)
     with torch.no_grad():
         for parameter in built.parameters():

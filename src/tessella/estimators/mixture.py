@@ -75,7 +75,7 @@ class MixtureFlow(DensityMixin, BaseEstimator):
         width: int = 64,
         time_budget: float | None = None,
         max_steps: int | None = None,
-        learning_rate: float = 5e-3,
+        learning_rate: float = 2e-3,
         batch_size: int = 256,
         validation_fraction: float = 0.1,
         device: Device = "auto",
