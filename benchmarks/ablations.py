@@ -8,8 +8,8 @@ Small models, equally many steps within a group: what helps at this size, not ho
 """
 
 import shlex
-import subprocess
-import sys
+
+from benchmarks.launch import launch
 
 SMALL_FLOW = (
     "--data mushroom --method voronoi --preset ungrouped --steps 4000 --accelerator cuda",
@@ -57,15 +57,5 @@ def lines(part: str) -> list[str]:
     ]
 
 
-def main() -> None:
-    asked = sys.argv[1:]
-    if asked[:1] not in (["cpu"], ["gpu"]) or asked[1:] not in ([], ["--run"]):
-        raise SystemExit(__doc__)
-    for line in lines(asked[0]):
-        print(line, flush=True)
-        if asked[1:]:
-            subprocess.run([sys.executable, "-m", "tessella.cli", *shlex.split(line)[1:]], check=True)
-
-
 if __name__ == "__main__":
-    main()
+    launch(__doc__, lines)

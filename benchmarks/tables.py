@@ -5,8 +5,7 @@ python -m benchmarks.tables gpu          # what trains
 python -m benchmarks.tables cpu --run    # the same, executed; then `tessella results` renders the page
 """
 
-import subprocess
-import sys
+from benchmarks.launch import launch
 
 DATA = ("nursery", "mushroom", "connect4", "pokerhands", "pokerhands --dealt", "forests")
 COUNTED = ("independent", "chow-liu", "mixture --minutes 3")
@@ -32,16 +31,5 @@ def lines(part: str) -> list[str]:
     )
 
 
-def main() -> None:
-    asked = sys.argv[1:]
-    if asked[:1] not in (["cpu"], ["gpu"]) or asked[1:] not in ([], ["--run"]):
-        raise SystemExit(__doc__)
-    for line in lines(asked[0]):
-        print(line, flush=True)
-        if asked[1:]:
-            words = line.split()
-            subprocess.run([sys.executable, "-m", "tessella.cli", *words[1:]], check=True)
-
-
 if __name__ == "__main__":
-    main()
+    launch(__doc__, lines)

@@ -11,8 +11,9 @@ from tessella.experiments.changes import changed, parse_changes
 from tessella.experiments.published import FLOORS, PUBLISHED, below_floor
 from tessella.experiments.run import DataConfig
 from tessella.experiments.speed import measure_sampling
-from tessella.experiments.tables import BEST, DEFAULTS, TableTask, importance_curve, recipe_of, run_table
+from tessella.experiments.tables import TableTask, importance_curve, recipe_of, run_table
 from tessella.experiments.tables_methods import build_network
+from tessella.experiments.tables_recipes import BEST, DEFAULTS
 from tessella.training import TrainingConfig
 from tessella.training.pace import measure_pace
 

@@ -10,8 +10,9 @@ import torch
 
 from tessella import records
 from tessella.experiments.run import DataConfig, load_data
-from tessella.experiments.tables import Method, Preset, TableTask, recipe_of
+from tessella.experiments.tables import TableTask, recipe_of
 from tessella.experiments.tables_methods import build_network, passes
+from tessella.experiments.tables_recipes import Method, Preset
 from tessella.models import SemiDiscrete
 from tessella.training.config import Accelerator
 

@@ -6,7 +6,7 @@ tessella reproduce tables --data mushroom --method voronoi --minutes 5
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -16,99 +16,12 @@ from tessella.baselines import Baseline
 from tessella.evaluation import Evaluation, evaluate, floor_audit
 from tessella.experiments.changes import changed
 from tessella.experiments.planning import Effort, matmul_precision
-from tessella.experiments.presets import PAPER
 from tessella.experiments.run import DataConfig, load_data
-from tessella.experiments.tables_methods import (
-    CountingConfig,
-    DiscreteFlowConfig,
-    Fitted,
-    Job,
-    MixtureConfig,
-    Recipe,
-    TransformerConfig,
-    fit_method,
-)
+from tessella.experiments.tables_methods import CountingConfig, Fitted, Job, MixtureConfig, Recipe, fit_method
+from tessella.experiments.tables_recipes import BEST, RECIPES, Method, Preset
 from tessella.models import SemiDiscrete, SemiDiscreteConfig
 from tessella.models.semidiscrete import log_mean_exp
-from tessella.training import TrainingConfig
 from tessella.training.randomness import derived_seed
-
-Method = Literal[
-    "voronoi", "simplex", "binary-argmax", "discrete-flow", "independent", "chow-liu", "mixture", "transformer"
-]
-Preset = Literal["best", "ungrouped", "paper"]
-
-TOKEN = SemiDiscreteConfig(
-    dim=6, density="token", blocks=8, width=128, layers=2, noise_blocks=4, noise_width=64, squashing="root", nets="fast"
-)
-FIXED_CELLS = replace(TOKEN, dim=0, squashing="softsign")  # as many dimensions as the geometry needs
-TRAINING = TrainingConfig(steps=20_000, batch_size=256, learning_rate=2e-3)
-
-# The preset `ungrouped`: a flow that moves all columns at once. Seven minutes of half a GPU: Connect4 13.112, Forests
-# 14.557; four minutes of a third of one: PokerHands, dealt, 19.784.
-UNGROUPED: dict[Method, Recipe] = {"voronoi": Recipe(TOKEN, TRAINING)}
-
-# The preset `best`: what each method is on every table ...
-DEFAULTS: dict[Method, Recipe] = {
-    **UNGROUPED,
-    "simplex": Recipe(replace(FIXED_CELLS, dequantizer="simplex"), TRAINING),
-    "binary-argmax": Recipe(replace(FIXED_CELLS, dequantizer="binary-argmax"), TRAINING),
-    "discrete-flow": Recipe(DiscreteFlowConfig(), replace(TRAINING, learning_rate=1e-3)),
-    "independent": Recipe(CountingConfig("independent")),
-    "chow-liu": Recipe(CountingConfig("tree")),
-    "mixture": Recipe(MixtureConfig()),
-    "transformer": Recipe(TransformerConfig(), replace(TRAINING, learning_rate=1e-3)),
-}
-# Small tables: a flow that starts from latent classes, minutes on one CPU core.
-SMALL: dict[str, Any] = {
-    "model.base": "classes",
-    "model.dim": 2,
-    "model.blocks": 4,
-    "model.width": 32,
-    "model.layers": 1,
-    "model.noise_blocks": 2,
-    "model.noise_width": 32,
-    "model.train_samples": 4,
-    "training.batch_size": 64,
-    "training.learning_rate": 1e-3,
-}
-# Large ones: modes coupled across groups of columns, which are drawn one group after another.
-GROUPED: dict[str, Any] = {
-    "model.base": "coupled",
-    "model.blocks": 0,
-    "model.dim": 2,
-    "model.groups": 8,
-    "model.classes": 16,
-    "model.width": 256,
-    "model.layers": 4,
-    "model.noise_blocks": 1,
-    "model.noise_width": 32,
-    "training.learning_rate": 1e-3,
-}
-# PokerHands: no two cards are the same, which few rows of a small batch have anything to say about.
-LARGE_BATCH = {"training.batch_size": 4096}
-# ... and what differs on some, written as on the command line (--set model.dim=2): BEST[table][method][field].
-# Launch lines, times and scores of Voronoi (results/tables):
-#   tessella reproduce tables --data connect4 --method voronoi --minutes 4            a quarter of a GPU: 11.439
-#   tessella reproduce tables --data forests --method voronoi --minutes 7             a quarter of a GPU: 12.291
-#   tessella reproduce tables --data pokerhands --dealt --method voronoi --minutes 6  an eighth of a GPU: 19.634
-#   tessella reproduce tables --data mushroom --method voronoi --minutes 3            one CPU core: 9.060
-#   tessella reproduce tables --data nursery --method voronoi --minutes 2             one CPU core: 9.476
-BEST: dict[str, dict[Method, dict[str, Any]]] = {
-    "connect4": {"voronoi": {**GROUPED, "model.dropout": 0.1}},
-    "forests": {"voronoi": GROUPED, "mixture": {"model.components": (50,)}},
-    "mushroom": {"voronoi": SMALL},
-    "nursery": {"voronoi": {**SMALL, "model.classes": 1}},
-    "pokerhands": {"voronoi": {**GROUPED, "model.groups": 5, **LARGE_BATCH}, "transformer": LARGE_BATCH},
-}
-
-# The preset `paper`: the published architecture and budget. We never spent it: docs/results.md has what minutes gave.
-PUBLISHED_RECIPES: dict[Method, Recipe] = {
-    "voronoi": Recipe(PAPER.model, PAPER.training),
-    "simplex": Recipe(replace(PAPER.model, dequantizer="simplex", dim=0), PAPER.training),
-    "binary-argmax": Recipe(replace(PAPER.model, dequantizer="binary-argmax", dim=0), PAPER.training),
-    "discrete-flow": Recipe(DiscreteFlowConfig(), PAPER.training),
-}
 
 PLANNED = {"training.validate_every", "training.checkpoint_every", "training.time_budget"}  # they follow from the steps
 IW_CURVE_SAMPLES, IW_CURVE_ROWS = (1, 3, 10, 30, 100, 300), 1000
@@ -136,7 +49,7 @@ class TableTask(Effort):
 
 def recipe_of(task: TableTask) -> Recipe:
     """The preset's recipe for the table, with what the task asks for."""
-    recipes = {"best": DEFAULTS, "ungrouped": UNGROUPED, "paper": PUBLISHED_RECIPES}[task.preset]
+    recipes = RECIPES[task.preset]
     if task.method not in recipes:
         raise ValueError(
             f"preset: got {task.preset!r} for {task.method!r}; expected 'best', or one of {', '.join(recipes)} with it"
