@@ -73,8 +73,8 @@ LARGE_BATCH = {"training.batch_size": 4096}
 #   tessella reproduce tables --data connect4 --method voronoi --minutes 4            a quarter of a GPU: 11.439
 #   tessella reproduce tables --data forests --method voronoi --minutes 7             a quarter of a GPU: 12.291
 #   tessella reproduce tables --data pokerhands --dealt --method voronoi --minutes 6  an eighth of a GPU: 19.634
-#   tessella reproduce tables --data mushroom --method voronoi --minutes 3            one CPU core: 9.060
-#   tessella reproduce tables --data nursery --method voronoi --minutes 2             one CPU core: 9.476
+#   tessella reproduce tables --data mushroom --method voronoi --minutes 3            one CPU core: 9.054
+#   tessella reproduce tables --data nursery --method voronoi --minutes 2             one CPU core: 9.472
 BEST: dict[str, dict[Method, dict[str, Any]]] = {
     "connect4": {"voronoi": {**GROUPED, "model.dropout": 0.1}},
     "forests": {"voronoi": GROUPED, "mixture": {"model.components": (50,)}},
