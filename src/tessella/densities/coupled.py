@@ -11,7 +11,7 @@ from tessella.densities.base import Density
 from tessella.nets import StagedTransformer
 
 SPREAD = 0.3  # of the random start, so that no two classes are the same
-NUMBERS_AT_ONCE = 2**27
+NUMBERS_AT_ONCE = 2**27  # in memory, where points are scored or drawn
 EMBEDDED = 0.1  # size of what the network is told about a mode, at the start
 
 

@@ -53,7 +53,7 @@ class SemiDiscrete(nn.Module):
 
     @torch.no_grad()
     def sample(self, rows: int) -> Tensor:
-        """New rows of codes, all variables at once: (rows, N)."""
+        """New rows of codes, (rows, N)."""
         parts = [self.density.sample((min(POINTS_AT_ONCE, rows - i),)) for i in range(0, rows, POINTS_AT_ONCE)]
         return torch.cat([self.dequantizer.quantize(x) for x in parts])
 
