@@ -27,6 +27,7 @@ GROUPS, ROWS_FOR_GROUPS = 8, 10_000
 GROUP_CLASSES, GROUP_NUMBERS, GROUP_LAYERS = 16, 1024, 2  # classes of a group, but not so many probabilities each
 SHARE_FOR_CLASSES = 0.2  # of the time budget
 VALIDATION_SAMPLES = 4
+SAMPLES, GROUPED_SAMPLES = 64, 16  # of the bound that scores; groups of columns have a tighter one
 
 
 @dataclass(frozen=True)

@@ -118,8 +118,8 @@ def gather(flow: "TabularFlow", X: Any) -> Overview:
     if sum(map(len, parts.values())) != len(rows):
         raise ValueError(f"X: got {len(rows)} rows; expected the {sum(map(len, parts.values()))} rows of fit")
     held_out = "test" if len(parts["test"]) else "validation"
-    scored = shuffled(parts[held_out], flow.seed_)[: max(SHOWN_ROWS, min(SCORED_ROWS, EVALUATIONS // flow.samples))]
-    scores = log_likelihood(flow.model_, rows[scored], flow.samples, flow.seed_)
+    scored = shuffled(parts[held_out], flow.seed_)[: max(SHOWN_ROWS, min(SCORED_ROWS, EVALUATIONS // flow.samples_))]
+    scores = log_likelihood(flow.model_, rows[scored], flow.samples_, flow.seed_)
     train, every = shuffled(parts["train"], flow.seed_), shuffled(torch.arange(len(rows)), flow.seed_)
     real, (sampled, points) = rows[every[:REAL_ROWS]], _draws(flow)
     association = associations(encoding, real, sampled)
@@ -130,7 +130,7 @@ def gather(flow: "TabularFlow", X: Any) -> Overview:
         columns=[_summary(column, len(rows)) for column in flow.columns_],
         held_out=held_out,
         scored_rows=len(scored),
-        samples=flow.samples,
+        samples=flow.samples_,
         likelihoods=compare(encoding, rows[train], rows[parts["validation"]], rows[scored], scores),
         seconds=float(flow.history_[-1]["seconds"]),
         steps=flow.n_iter_,
