@@ -17,6 +17,7 @@ from tessella.data.reading import read_compact
 from tessella.estimators.overview import gather
 
 TABLES = ("mushroom", "nursery", "connect4")
+SAMPLES = 64  # for all tables, with groups of columns or without
 MIXED, MIXED_ROWS = "covertype", 20_000
 """Ten integer columns, two of categories and the label, of rows drawn from the raw table."""
 
@@ -53,7 +54,9 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=Path("results"))
     options = parser.parse_args()
     table = rows_of(options.data)
-    flow = TabularFlow(time_budget=options.seconds, test_fraction=0.1, device="cpu", random_state=options.seed)
+    flow = TabularFlow(
+        time_budget=options.seconds, test_fraction=0.1, samples=SAMPLES, device="cpu", random_state=options.seed
+    )
     overview = gather(flow.fit(table), table)
     record = {
         "data": options.data,

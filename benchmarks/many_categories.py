@@ -36,7 +36,9 @@ def main() -> None:
     from tessella.estimators.overview import gather
 
     rows = table(options.rows, options.categories, seed=0)
-    flow = TabularFlow(time_budget=options.seconds, test_fraction=0.1, device="cpu", random_state=0).fit(rows)
+    flow = TabularFlow(time_budget=options.seconds, test_fraction=0.1, samples=64, device="cpu", random_state=0).fit(
+        rows
+    )
     flow.score_samples(rows[:1000])
     flow.sample(1000)
     gigabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20

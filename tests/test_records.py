@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tessella import records
+
 RESULTS = sorted((Path(__file__).parent.parent / "results").glob("*.json"))
 
 
@@ -24,3 +26,13 @@ def test_the_command_is_the_one_that_was_typed(tmp_path):
     assert said.strip() == "python -m measure --fast"
     said = subprocess.check_output([sys.executable, str(tmp_path / "measure.py"), "7"], text=True)
     assert said.strip() == "measure.py 7"
+
+
+def test_runs_that_share_a_machine_say_so(monkeypatch):
+    monkeypatch.delenv("TESSELLA_RUNS_AT_ONCE", raising=False)
+    alone = records.hardware()
+    monkeypatch.setenv("TESSELLA_RUNS_AT_ONCE", "4")
+    assert records.hardware() == f"{alone}; 4 runs at once"
+    monkeypatch.setenv("TESSELLA_RUNS_AT_ONCE", "many")
+    with pytest.raises(ValueError, match="TESSELLA_RUNS_AT_ONCE: got 'many'; expected how many"):
+        records.hardware()

@@ -33,8 +33,10 @@ def hardware() -> str:
     """
     cpu = f"{_cpu_name()}, {os.cpu_count()} cores, {torch.get_num_threads()} threads"
     said = f"{torch.cuda.get_device_name()}; {cpu}" if torch.cuda.is_available() else cpu
-    together = int(os.environ.get("TESSELLA_RUNS_AT_ONCE", "1"))
-    return f"{said}; {together} runs at once" if together > 1 else said
+    together = os.environ.get("TESSELLA_RUNS_AT_ONCE", "1")
+    if not together.isdecimal():
+        raise ValueError(f"TESSELLA_RUNS_AT_ONCE: got {together!r}; expected how many runs share the machine, e.g. 4")
+    return f"{said}; {together} runs at once" if int(together) > 1 else said
 
 
 def write(path: Path, record: dict[str, Any]) -> None:

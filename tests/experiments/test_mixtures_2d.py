@@ -17,6 +17,7 @@ from tessella.experiments.mixtures import (
     Chosen,
     Fitted,
     compare,
+    dimensionwise,
     fit_density,
     number_of_parameters,
     toy_rows,
@@ -43,10 +44,11 @@ def single_precision():
     "config", [MIXTURE, SMALL, replace(SMALL, geometry="laguerre")], ids=["preset", "small", "laguerre"]
 )
 @pytest.mark.parametrize("dim", [2, 7])
-def test_both_models_have_the_same_size(config, dim):
+def test_all_models_have_the_same_size(config, dim):
     mixture = number_of_parameters(build_density(config, dim))
-    coupling = number_of_parameters(build_density(without_cells(config, dim), dim))
-    assert coupling == pytest.approx(mixture, rel=0.05 if config is MIXTURE else 0.15)
+    for rival in (without_cells(config, dim), dimensionwise(config, dim)):
+        size = number_of_parameters(build_density(rival, dim))
+        assert size == pytest.approx(mixture, rel=0.05 if config is MIXTURE else 0.15)
 
 
 @pytest.mark.parametrize("geometry", ["voronoi", "intervals"])

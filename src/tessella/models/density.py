@@ -131,7 +131,7 @@ def component_flow(config: DensityConfig, dim: int, context: int) -> Flow:
     nets = _nets(dim, config.component_blocks, config, context)
     inside = [part for keep, net in nets for part in (ActNorm((dim,)), AffineCoupling(dim, keep, Bounded(net)))]
     degrees = SQUASHINGS[config.squashing].degrees
-    assert degrees is not None
+    assert degrees is not None  # only the exponential has none, and the config does not offer it
     base = StudentT((dim,), degrees) if config.base == "student" else Gaussian((dim,))
     return Flow(base, Chain(first, *inside))
 

@@ -1,4 +1,8 @@
-"""Networks that compute the parameters of bijections. All start by returning zero, so that every flow starts simple."""
+"""Networks that compute the parameters of bijections and densities.
+
+Those of bijections start by returning zero, so that every flow starts simple. A `StagedTransformer` has no last layer
+of its own: the density that reads its answers starts that at zero.
+"""
 
 from tessella.nets.mlp import MLP
 from tessella.nets.staged import StagedTransformer
