@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.autograd.functional import jacobian
 
 from tessella import ActNorm, Bijection, Box, CellBijection, Chain, Invert, Laguerre, Voronoi
-from tessella.bijections import SQUASHINGS, AffineCoupling, ContextAffine, Flattened, VariableCoupling
+from tessella.bijections import SQUASHINGS, ContextAffine, Coupling, Flattened, LogisticMixture, VariableCoupling
 from tessella.geometry import Tessellation
 from tessella.nets import MLP, TokenTransformer
 
@@ -54,19 +54,29 @@ CASES: dict[str, Callable[[], Case]] = {
     "inverse-of-cell": lambda: inverted(in_cells(Voronoi.create([5, 3], 2))),
     "actnorm-vector": lambda: (perturbed(ActNorm((4,))), torch.randn(BATCH, 4), None),
     "actnorm-tokens": lambda: (perturbed(ActNorm((3, 2))), torch.randn(BATCH, 3, 2), None),
-    "coupling": lambda: (perturbed(AffineCoupling(5, [0, 3], MLP(2, 6, 8))), torch.randn(BATCH, 5), None),
+    "coupling": lambda: (perturbed(Coupling(5, [0, 3], MLP(2, 6, 8))), torch.randn(BATCH, 5), None),
     "coupling-in-context": lambda: (
-        perturbed(AffineCoupling(3, [0, 1], MLP(2, 2, 8, context=4))),
+        perturbed(Coupling(3, [0, 1], MLP(2, 2, 8, context=4))),
         torch.randn(BATCH, 3),
         torch.randn(BATCH, 4),
     ),
     "coupling-of-tokens": lambda: (
-        perturbed(AffineCoupling(4, [1, 3], TokenTransformer(3, 2, 4, 8), event_dim=2)),
+        perturbed(Coupling(4, [1, 3], TokenTransformer(3, 2, 4, 8), event_dim=2)),
         torch.randn(BATCH, 3, 4),
         None,
     ),
     "coupling-of-variables": lambda: (
         perturbed(VariableCoupling([True, False, True], TokenTransformer(3, 2, 4, 8))),
+        torch.randn(BATCH, 3, 2),
+        None,
+    ),
+    "coupling-by-mixtures": lambda: (
+        perturbed(Coupling(4, [1, 3], TokenTransformer(3, 2, 28, 8), 2, LogisticMixture(4))),
+        torch.randn(BATCH, 3, 4),
+        None,
+    ),
+    "coupling-of-variables-by-mixtures": lambda: (
+        perturbed(VariableCoupling([True, False, True], TokenTransformer(3, 2, 10, 8), LogisticMixture(1))),
         torch.randn(BATCH, 3, 2),
         None,
     ),
@@ -76,7 +86,7 @@ CASES: dict[str, Callable[[], Case]] = {
         torch.randn(BATCH, 4),
     ),
     "flattened": lambda: (
-        perturbed(Flattened(AffineCoupling(6, [0, 3, 5], MLP(3, 6, 8)))),
+        perturbed(Flattened(Coupling(6, [0, 3, 5], MLP(3, 6, 8)))),
         torch.randn(BATCH, 3, 2),
         None,
     ),

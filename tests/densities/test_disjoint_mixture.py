@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from tessella.bijections import ActNorm, AffineCoupling, Chain, ContextAffine
+from tessella.bijections import ActNorm, Chain, ContextAffine, Coupling
 from tessella.bijections.squashing import SQUASHINGS
 from tessella.densities import DimensionwiseMixture, DisjointMixture, Flow, FlowMixture, Gaussian, StudentT
 from tessella.densities.mixture import spread
@@ -46,7 +46,7 @@ def boxed_laguerre(dim):
 def flow(dim, context, base=Gaussian):
     """A conditional coupling flow, close enough to the identity for quadrature."""
     first = ContextAffine(zero(nn.Linear(context, 2 * dim)))
-    couplings = [AffineCoupling(2, keep, MLP(1, 2, 8, 1, context)) for keep in ([0], [1])] if dim == 2 else []
+    couplings = [Coupling(2, keep, MLP(1, 2, 8, 1, context)) for keep in ([0], [1])] if dim == 2 else []
     return Flow(base((dim,)), Chain(first, *couplings))
 
 
@@ -82,7 +82,7 @@ MIXTURES = {
     "nested-laguerre": lambda dim: nested(laguerre, dim),
     "behind-a-flow": lambda dim: Flow(
         DisjointMixture(laguerre(dim), flow(dim, 4), embedding=4, scale=0.7),
-        Chain(ActNorm((dim,)), *([AffineCoupling(2, [0], MLP(1, 2, 8, 1))] if dim == 2 else [])),
+        Chain(ActNorm((dim,)), *([Coupling(2, [0], MLP(1, 2, 8, 1))] if dim == 2 else [])),
     ),
     "ordinary": lambda dim: FlowMixture(flow(dim, 4), 5, embedding=4),
     "dimensionwise": lambda dim: dimensionwise(dim, Gaussian),

@@ -5,21 +5,25 @@ from tessella.bijections.affine import ContextAffine
 from tessella.bijections.base import Bijection, BijectionTransform
 from tessella.bijections.cell import CellBijection
 from tessella.bijections.chain import Chain, Invert
-from tessella.bijections.coupling import AffineCoupling, VariableCoupling, partitions, variable_halves
+from tessella.bijections.coupling import Coupling, VariableCoupling, partitions, variable_halves
+from tessella.bijections.elementwise import Affine, Elementwise, LogisticMixture
 from tessella.bijections.flatten import Flattened
 from tessella.bijections.squashing import SQUASHINGS, Squashing
 
 __all__ = [
     "SQUASHINGS",
     "ActNorm",
-    "AffineCoupling",
+    "Affine",
     "Bijection",
     "BijectionTransform",
     "CellBijection",
     "Chain",
     "ContextAffine",
+    "Coupling",
+    "Elementwise",
     "Flattened",
     "Invert",
+    "LogisticMixture",
     "Squashing",
     "VariableCoupling",
     "partitions",

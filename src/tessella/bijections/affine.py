@@ -5,7 +5,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from tessella.bijections.base import Bijection, sum_trailing
-from tessella.bijections.coupling import LARGEST_LOG_SCALE
+from tessella.bijections.elementwise import bounded_log_scale
 
 
 class ContextAffine(Bijection):
@@ -30,5 +30,4 @@ class ContextAffine(Bijection):
 
     def _coefficients(self, context: Tensor, like: Tensor) -> tuple[Tensor, Tensor]:
         raw, shift = self.net(context).chunk(2, -1)
-        log_scale = LARGEST_LOG_SCALE * (raw / LARGEST_LOG_SCALE).tanh()
-        return log_scale.reshape(like.shape), shift.reshape(like.shape)
+        return bounded_log_scale(raw).reshape(like.shape), shift.reshape(like.shape)

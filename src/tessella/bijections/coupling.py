@@ -1,4 +1,4 @@
-"""Affine coupling along the last dimension, with splits by index."""
+"""Coupling: some coordinates, or some variables, move by increasing maps given the others."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,29 +7,31 @@ import torch
 from torch import Tensor, nn
 
 from tessella.bijections.base import Bijection, sum_trailing
+from tessella.bijections.elementwise import Affine, Elementwise
 
-LARGEST_LOG_SCALE = 3.0
+AFFINE = Affine()
 
 
-class AffineCoupling(Bijection):
-    """y_keep = x_keep,  y_move = x_move exp(s) + t,  (s, t) = net(x_keep, context);  ladj = sum s.
-
-    s is bounded by a tanh, so that no step of the optimizer can make a layer explode.
+class Coupling(Bijection):
+    """y_keep = x_keep,  y_move = f(x_move; c),  c = net(x_keep, context), f increasing;  ladj = sum log f'.
 
     Args:
         size: size of the last dimension.
         keep: indices along it that stay and are shown to the network; the others move.
-        net: (x_keep, context) -> (*batch, 2 * moved).
+        net: (x_keep, context) -> (*batch, f.coefficients * moved).
         event_dim: 1 for flat vectors, 2 when points are (N, D) tokens and the network lets them see each other.
+        elementwise: f, the affine map x exp(s) + t unless given.
     """
 
     keep: Tensor
     move: Tensor
     order: Tensor
 
-    def __init__(self, size: int, keep: Sequence[int], net: nn.Module, event_dim: int = 1):
+    def __init__(
+        self, size: int, keep: Sequence[int], net: nn.Module, event_dim: int = 1, elementwise: Elementwise = AFFINE
+    ):
         super().__init__()
-        self.event_dim = event_dim
+        self.event_dim, self.elementwise = event_dim, elementwise
         keep, move = list(keep), [i for i in range(size) if i not in set(keep)]
         self.register_buffer("keep", torch.tensor(keep, dtype=torch.int64), persistent=False)
         self.register_buffer("move", torch.tensor(move, dtype=torch.int64), persistent=False)
@@ -37,17 +39,18 @@ class AffineCoupling(Bijection):
         self.net = net
 
     def forward_and_ladj(self, x: Tensor, context: Any = None) -> tuple[Tensor, Tensor]:
-        kept, moved, log_scale, shift = self._parts(x, context)
-        return self._join(kept, moved * log_scale.exp() + shift), sum_trailing(log_scale, self.event_dim)
+        kept, moved, coefficients = self._parts(x, context)
+        moved, ladj = self.elementwise.forward(moved, coefficients)
+        return self._join(kept, moved), sum_trailing(ladj, self.event_dim)
 
     def inverse_and_ladj(self, y: Tensor, context: Any = None) -> tuple[Tensor, Tensor]:
-        kept, moved, log_scale, shift = self._parts(y, context)
-        return self._join(kept, (moved - shift) * (-log_scale).exp()), -sum_trailing(log_scale, self.event_dim)
+        kept, moved, coefficients = self._parts(y, context)
+        moved, ladj = self.elementwise.inverse(moved, coefficients)
+        return self._join(kept, moved), sum_trailing(ladj, self.event_dim)
 
-    def _parts(self, x: Tensor, context: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    def _parts(self, x: Tensor, context: Any) -> tuple[Tensor, Tensor, Tensor]:
         kept, moved = x.index_select(-1, self.keep), x.index_select(-1, self.move)
-        raw, shift = self.net(kept, context).chunk(2, -1)
-        return kept, moved, LARGEST_LOG_SCALE * torch.tanh(raw / LARGEST_LOG_SCALE), shift
+        return kept, moved, self.net(kept, context).unflatten(-1, (self.elementwise.coefficients, -1))
 
     def _join(self, kept: Tensor, moved: Tensor) -> Tensor:
         return torch.cat([kept, moved], -1).index_select(-1, self.order)
@@ -65,37 +68,38 @@ def partitions(size: int) -> list[list[int]]:
 
 
 class VariableCoupling(Bijection):
-    """Of N variables (N, D) those in K stay, the others move given them: y_j = x_j exp(s_j) + t_j, (s, t) = net(x_K).
+    """Of N variables (N, D) those in K stay, the others move given them: y_j = f(x_j; c_j), c = net(x_K).
 
-    Where `AffineCoupling` over tokens moves some coordinates of every variable, this moves all coordinates of some: a
+    Where `Coupling` over tokens moves some coordinates of every variable, this moves all coordinates of some: a
     variable's whole place can depend on the categories of others.
 
     Args:
         keep: for each variable whether it stays, (N,).
-        net: (x with 0 in place of the variables that move, context) -> (*batch, N, 2 D).
+        net: (x with 0 in place of the variables that move, context) -> (*batch, N, f.coefficients * D).
+        elementwise: f, the affine map x exp(s) + t unless given.
     """
 
     event_dim = 2
     move: Tensor
 
-    def __init__(self, keep: Sequence[bool], net: nn.Module):
+    def __init__(self, keep: Sequence[bool], net: nn.Module, elementwise: Elementwise = AFFINE):
         super().__init__()
         moves = ~torch.tensor(list(keep), dtype=torch.bool)
         self.register_buffer("move", moves[:, None], persistent=False)
-        self.net = net
+        self.net, self.elementwise = net, elementwise
 
     def forward_and_ladj(self, x: Tensor, context: Any = None) -> tuple[Tensor, Tensor]:
-        log_scale, shift = self._coefficients(x, context)
-        return x * log_scale.exp() + shift, sum_trailing(log_scale, 2)
+        return self._where_it_moves(x, *self.elementwise.forward(x, self._coefficients(x, context)))
 
     def inverse_and_ladj(self, y: Tensor, context: Any = None) -> tuple[Tensor, Tensor]:
-        log_scale, shift = self._coefficients(y, context)
-        return (y - shift) * (-log_scale).exp(), -sum_trailing(log_scale, 2)
+        return self._where_it_moves(y, *self.elementwise.inverse(y, self._coefficients(y, context)))
 
-    def _coefficients(self, x: Tensor, context: Any) -> tuple[Tensor, Tensor]:
-        raw, shift = self.net(torch.where(self.move, 0, x), context).chunk(2, -1)
-        log_scale = LARGEST_LOG_SCALE * torch.tanh(raw / LARGEST_LOG_SCALE)
-        return torch.where(self.move, log_scale, 0), torch.where(self.move, shift, 0)
+    def _coefficients(self, x: Tensor, context: Any) -> Tensor:
+        shown = torch.where(self.move, 0, x)
+        return self.net(shown, context).unflatten(-1, (self.elementwise.coefficients, -1))
+
+    def _where_it_moves(self, x: Tensor, moved: Tensor, ladj: Tensor) -> tuple[Tensor, Tensor]:
+        return torch.where(self.move, moved, x), sum_trailing(torch.where(self.move, ladj, 0), 2)
 
 
 def variable_halves(variables: int, layer: int) -> list[bool]:

@@ -4,12 +4,14 @@ from torch import nn
 
 from tessella.bijections import (
     ActNorm,
-    AffineCoupling,
+    Affine,
     Bijection,
     Chain,
     ContextAffine,
+    Coupling,
     Flattened,
     Invert,
+    LogisticMixture,
     VariableCoupling,
     partitions,
     variable_halves,
@@ -33,6 +35,7 @@ def token_flow(
     norm: bool = True,
     fast: bool = False,
     across: bool = False,
+    modes: int = 0,
 ) -> Flow:
     """Coupling over tokens, attention across variables computes the coefficients.
 
@@ -41,8 +44,9 @@ def token_flow(
         fast: see `TokenTransformer`.
         across: every second block moves half of the variables given the others (`VariableCoupling`); the rest, and all
             without it, move half of every variable's coordinates.
+        modes: coordinates move by the distribution function of so many logistics (`LogisticMixture`); 0: affinely.
     """
-    return Flow(base, Chain(*_token_blocks(base, blocks, width, layers, 0, norm, fast, across)))
+    return Flow(base, Chain(*_token_blocks(base, blocks, width, layers, 0, norm, fast, across, modes)))
 
 
 def conditional_flow(
@@ -56,7 +60,7 @@ def conditional_flow(
     variables, dim = base.event_shape
     if tokens:
         first: Bijection = ContextAffine(zero(nn.Linear(context, 2 * dim)), event_dim=2)
-        rest = _token_blocks(base, blocks, width, layers, context, norm=False, fast=fast, across=False)
+        rest = _token_blocks(base, blocks, width, layers, context, norm=False, fast=fast)
         return Flow(base, Invert(Chain(first, *rest)))
     first = ContextAffine(zero(nn.Linear(context, 2 * variables * dim)))
     rest = _flat_blocks(base, blocks, width, layers, context, norm=False)
@@ -71,27 +75,37 @@ def _flat_blocks(base: Density, blocks: int, width: int, layers: int, context: i
         keep = partitions(size)[block % len(partitions(size))]
         net = MLP(len(keep), 2 * (size - len(keep)), width, layers, context)
         parts += [ActNorm((size,))] if norm else []
-        parts.append(AffineCoupling(size, keep, net))
+        parts.append(Coupling(size, keep, net))
     return parts
 
 
 def _token_blocks(
-    base: Density, blocks: int, width: int, layers: int, context: int, norm: bool, fast: bool, across: bool
+    base: Density,
+    blocks: int,
+    width: int,
+    layers: int,
+    context: int,
+    norm: bool,
+    fast: bool,
+    across: bool = False,
+    modes: int = 0,
 ) -> list[Bijection]:
     variables, dim = base.event_shape
     if dim < 2:
         raise ValueError(f"dim: got {dim}; expected at least 2 for token coupling, which halves it; or a flat density")
     if across and variables < 2:
         raise ValueError(f"across: got {variables} variable; expected at least 2, of which half move")
+    move = LogisticMixture(modes) if modes else Affine()
     parts: list[Bijection] = []
     for block in range(blocks):
         parts += [ActNorm((variables, dim))] if norm else []
         turn = block // 2 if across else block
         if across and block % 2:
-            net = TokenTransformer(variables, dim, 2 * dim, width, layers, context, fast)
-            parts.append(VariableCoupling(variable_halves(variables, turn), net))
+            net = TokenTransformer(variables, dim, move.coefficients * dim, width, layers, context, fast)
+            parts.append(VariableCoupling(variable_halves(variables, turn), net, move))
         else:
             keep = partitions(dim)[turn % len(partitions(dim))]
-            net = TokenTransformer(variables, len(keep), 2 * (dim - len(keep)), width, layers, context, fast)
-            parts.append(AffineCoupling(dim, keep, net, event_dim=2))
+            outputs = move.coefficients * (dim - len(keep))
+            net = TokenTransformer(variables, len(keep), outputs, width, layers, context, fast)
+            parts.append(Coupling(dim, keep, net, 2, move))
     return parts

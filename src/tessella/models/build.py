@@ -41,6 +41,8 @@ class SemiDiscreteConfig:
     """Hidden layers (flat, spline) or attention layers (token) of each network."""
     coupling: Literal["within", "across"] = "within"
     """token: blocks move half of every variable's coordinates; or, in turn, also half of the variables."""
+    modes: int = 0
+    """token: blocks move coordinates by the distribution function of so many logistics; 0: affinely."""
     base: Literal["gaussian", "student", "classes", "coupled"] = "gaussian"
     """Base of the density; token: also modes in every cell, of latent classes or coupled across groups of variables."""
     classes: int = 128
@@ -127,7 +129,9 @@ def _density(config: SemiDiscreteConfig, counts: Sequence[int], event: tuple[int
     base = BASES[config.base](event)
     if config.density == "token":
         fast, across = config.nets == "fast", config.coupling == "across"
-        return token_flow(base, config.blocks, config.width, config.layers, fast=fast, across=across)
+        return token_flow(
+            base, config.blocks, config.width, config.layers, fast=fast, across=across, modes=config.modes
+        )
     if config.density == "flat":
         return flat_flow(base, config.blocks, config.width, config.layers)
     import zuko

@@ -6,7 +6,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from tessella.bijections import ActNorm, AffineCoupling, Bijection, Chain, ContextAffine, partitions
+from tessella.bijections import ActNorm, Bijection, Chain, ContextAffine, Coupling, partitions
 from tessella.bijections.squashing import SQUASHINGS
 from tessella.densities import Density, DimensionwiseMixture, DisjointMixture, Flow, Gaussian, StudentT, ZukoDensity
 from tessella.geometry import Laguerre, Tessellation, Voronoi
@@ -129,7 +129,7 @@ def component_flow(config: DensityConfig, dim: int, context: int) -> Flow:
     """The density inside a cell, given a context of this size; of size 0, the same everywhere."""
     first = ContextAffine(zero(nn.Linear(context, 2 * dim))) if context else ActNorm((dim,))
     nets = _nets(dim, config.component_blocks, config, context)
-    inside = [part for keep, net in nets for part in (ActNorm((dim,)), AffineCoupling(dim, keep, Bounded(net)))]
+    inside = [part for keep, net in nets for part in (ActNorm((dim,)), Coupling(dim, keep, Bounded(net)))]
     degrees = SQUASHINGS[config.squashing].degrees
     assert degrees is not None  # only the exponential has none, and the config does not offer it
     base = StudentT((dim,), degrees) if config.base == "student" else Gaussian((dim,))
@@ -139,7 +139,7 @@ def component_flow(config: DensityConfig, dim: int, context: int) -> Flow:
 def _couplings(dim: int, blocks: int, config: DensityConfig) -> list[Bijection]:
     """ActNorm and affine coupling, `blocks` times; an ActNorm at least."""
     nets = _nets(dim, blocks, config)
-    parts: list[Bijection] = [part for keep, net in nets for part in (ActNorm((dim,)), AffineCoupling(dim, keep, net))]
+    parts: list[Bijection] = [part for keep, net in nets for part in (ActNorm((dim,)), Coupling(dim, keep, net))]
     return parts or [ActNorm((dim,))]
 
 
