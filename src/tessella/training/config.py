@@ -42,7 +42,8 @@ class TrainingConfig:
     log_every: int = 20
     """Updates between lines of metrics.jsonl; on a GPU also between looks for non-finite numbers."""
     time_budget: float | None = None
-    """Seconds of training, over all resumed parts together, before the run stops; None = no limit."""
+    """Seconds of training, over all resumed parts together, before the run stops; None = no limit. The learning rate
+    has reached its end by then, whatever the steps."""
     seed: int = 0
     """Fixes the order of the batches, the training noise and the validation noise."""
     devices: int = 1

@@ -50,9 +50,9 @@ class Learner:
         captured = config.compile == "auto" and processes.device.type == "cuda" and processes.number == 1
         self._advance = CapturedStep(self.step) if captured else self.step
 
-    def update(self, step: int, batch: Tensor) -> None:
-        """Update `step`, counted from 0, from this process's slice of the batch."""
-        self.step.prepare(step, learning_rate(step, self.config), average_decay(step, self.config))
+    def update(self, step: int, batch: Tensor, spent: float = 0.0) -> None:
+        """Update `step`, counted from 0, from this process's slice of the batch; spent: share of the time budget."""
+        self.step.prepare(step, learning_rate(step, self.config, spent), average_decay(step, self.config))
         self._advance(batch)
 
     def mean_loss(self) -> float:

@@ -57,7 +57,7 @@ class Run:
         folder.begin(description, standing)
         self.folder, self.standing = folder, standing or Standing()
         self._started = time.monotonic() - self.standing.seconds
-        self._interrupted, self._late = False, self._over_budget()
+        self._interrupted, self._spent = False, self._share_spent()
         if standing is None:
             self._act(log=False, validate=True, save=True)
 
@@ -77,7 +77,7 @@ class Run:
             Interruption() as self._interruption,
         ):
             while (reason := self._reason()) is None:
-                self.learner.update(self.standing.step, self.batches(self.standing.step))
+                self.learner.update(self.standing.step, self.batches(self.standing.step), self._spent)
                 self.standing.step += 1
                 self._after_update()
             unseen = reason != "interrupted" and self.standing.validated != self.standing.step
@@ -87,7 +87,7 @@ class Run:
 
     def _reason(self) -> StopReason | None:
         over = finished(self.standing, self.config)
-        if over is not None or not (self._interrupted or self._late):
+        if over is not None or not (self._interrupted or self._spent >= 1):
             return over
         return "interrupted" if self._interrupted else "time_budget"
 
@@ -104,12 +104,12 @@ class Run:
 
     def _look(self) -> None:
         """Where host, device and processes meet: a non-finite number, Ctrl-C and the clock concern all of them."""
-        flags = torch.tensor([self._interruption.requested, self._over_budget()], device=self.processes.device)
-        flags = torch.cat([self.learner.in_trouble()[None], flags]).int()
-        trouble, interrupted, late = self.processes.reduce(flags, "max").tolist()
+        seen = torch.tensor([self._interruption.requested, self._share_spent()], device=self.processes.device)
+        seen = torch.cat([self.learner.in_trouble()[None], seen])
+        trouble, interrupted, self._spent = self.processes.reduce(seen, "max").tolist()
         if trouble:
             raise NonFiniteError(*self.learner.first_trouble(), self.folder.resume)
-        self._interrupted, self._late = bool(interrupted), bool(late)
+        self._interrupted = bool(interrupted)
 
     def _act(self, log: bool, validate: bool, save: bool) -> dict[str, float]:
         """Measure what is due, write it down, then save; what was measured."""
@@ -138,5 +138,7 @@ class Run:
         standing.stale += 1
         return False
 
-    def _over_budget(self) -> bool:
-        return self.config.time_budget is not None and time.monotonic() - self._started >= self.config.time_budget
+    def _share_spent(self) -> float:
+        """Of the time budget; 0 without one."""
+        budget = self.config.time_budget
+        return 0.0 if budget is None else (time.monotonic() - self._started) / budget
