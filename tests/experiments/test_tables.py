@@ -117,7 +117,7 @@ def test_importance_curve_of_weights_that_are_all_the_same_is_flat():
     assert importance_curve(model, torch.zeros(5, 2), 10) == [[1, 2.0], [3, 2.0], [10, 2.0]]
 
 
-@pytest.mark.parametrize("preset", ["best", "ungrouped", "paper"])
+@pytest.mark.parametrize("preset", ["best", "parallel", "ungrouped", "paper"])
 def test_recipes_are_what_the_method_says(preset):
     for data in BEST:
         for method in ("voronoi",) if preset == "ungrouped" else ("voronoi", "simplex", "binary-argmax"):

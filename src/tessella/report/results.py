@@ -30,7 +30,12 @@ LABELS = {
     "mixture": "mixture",
     "transformer": "causal transformer",
 }
-PRESETS = {"best": "", "ungrouped": ", all columns at once", "paper": ", published architecture"}
+PRESETS = {
+    "best": "",
+    "parallel": ", all columns at once",
+    "ungrouped": ", all columns at once, affine couplings",
+    "paper": ", published architecture",
+}
 ROWS = [(method, preset) for method in LABELS for preset in PRESETS]
 
 INTRODUCTION = """\

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLOURS = {"voronoi": BLUE, "simplex": ORANGE, "binary-argmax": GREEN, "discrete-flow": GREY, "transformer": INK}
-STYLES = {"best": "-", "ungrouped": "--", "paper": ":"}
+STYLES = {"best": "-", "parallel": "--", "ungrouped": "-.", "paper": ":"}
 COLUMNS = 3
 FLOOR = "floor"
 
