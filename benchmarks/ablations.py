@@ -23,6 +23,9 @@ FLOW = {
     "4 noise blocks": "model.noise_blocks=4",
     "Laguerre cells": "model.dequantizer=laguerre",
     "Student-t base": "model.base=student",
+    "couplings move by 4 logistics": "model.modes=4",
+    "learning rate 5e-3": "training.learning_rate=5e-3",
+    "couplings move by 4 logistics, learning rate 5e-3": "model.modes=4 training.learning_rate=5e-3",
     "flat MLP couplings": "model.density=flat model.width=256 model.layers=2",
 }
 SMALL_GROUPED = (

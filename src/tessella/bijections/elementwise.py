@@ -1,6 +1,7 @@
 """Increasing maps of the line whose coefficients a network gives: what a coupling does to each coordinate it moves."""
 
 from abc import ABC, abstractmethod
+from math import log2
 
 import torch
 from torch import Tensor
@@ -60,8 +61,6 @@ class LogisticMixture(Elementwise):
     14
     """
 
-    STEPS = 60  # halvings: to the last digit, whatever the interval
-
     def __init__(self, modes: int):
         if modes < 1:
             raise ValueError(f"modes: got {modes}; expected at least 1")
@@ -100,7 +99,7 @@ class LogisticMixture(Elementwise):
         """The x with this logit F(x)."""
         alone = centre + log_scale.exp() * logit[..., None, :]
         low, high = alone.amin(-2), alone.amax(-2)
-        for _ in range(self.STEPS):
+        for _ in range(8 - round(log2(torch.finfo(logit.dtype).eps))):  # to the last digit
             middle = (low + high) / 2
             beyond = self._logit(middle, log_weight, centre, log_scale)[0] > logit
             low, high = torch.where(beyond, low, middle), torch.where(beyond, middle, high)
