@@ -35,8 +35,8 @@ def _flows(model: SemiDiscreteConfig, training: TrainingConfig) -> dict[Method, 
     }
 
 
-# The preset `ungrouped`: a flow that moves all columns at once, nothing autoregressive, by affine couplings. Seven minutes
-# of half a GPU: Connect4 13.112, Forests 14.557; four minutes of a third of one: PokerHands, dealt, 19.784.
+# The preset `ungrouped`: a flow that moves all columns at once, nothing autoregressive, by affine couplings. Seven
+# minutes of half a GPU: Connect4 13.112, Forests 14.557; four minutes of a third of one: PokerHands, dealt, 19.784.
 UNGROUPED: dict[Method, Recipe] = {"voronoi": Recipe(TOKEN, TRAINING)}
 
 # The preset `parallel`: the same by couplings that move by mixtures.
@@ -94,7 +94,7 @@ BEST: dict[str, dict[Method, dict[str, Any]]] = {
     "pokerhands": {"voronoi": {**GROUPED, "model.groups": 5, **LARGE_BATCH}, "transformer": LARGE_BATCH},
 }
 
-# The preset `paper`: the published architecture and budget, 200,000 steps. Of those an eighth of a GPU made about 11,000:
+# The preset `paper`: the published architecture and budget, 200,000 steps. An eighth of a GPU made about 11,000:
 #   tessella reproduce tables --data mushroom --method voronoi --preset paper --minutes 5           11.740
 #   tessella reproduce tables --data nursery --method voronoi --preset paper --minutes 5            10.188
 PUBLISHED_RECIPES: dict[Method, Recipe] = {
