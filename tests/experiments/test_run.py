@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from tessella.bijections import VariableCoupling
+from tessella.bijections import Coupling, LogisticMixture, VariableCoupling
 from tessella.experiments import PRESETS, load_run, train_run
 from tessella.experiments.quantized import compare_with_law
 from tessella.experiments.run import DataConfig, record_of
@@ -47,13 +47,17 @@ def test_a_base_of_modes_starts_near_what_counting_gives(base, blocks, tmp_path)
     assert torch.equal(again.model.log_prob(run.table.test[:3], 2).isfinite(), torch.ones(3, dtype=torch.bool))
 
 
-def test_couplings_across_variables_train(tmp_path):
+@pytest.mark.parametrize("modes", [0, 3])
+def test_couplings_across_variables_train(modes, tmp_path):
     preset = PRESETS["nursery"]
-    model = replace(preset.model, coupling="across", blocks=4, width=8, noise_width=8)
+    model = replace(preset.model, coupling="across", modes=modes, blocks=4, width=8, noise_width=8)
     training = replace(preset.training, steps=3, batch_size=32, validation_rows=20, progress=False, warmup_steps=0)
     run, result = train_run(replace(preset, model=model, training=training), tmp_path)
     assert result.best_validation < 100
+    moves = [part.elementwise for part in run.model.density.modules() if isinstance(part, Coupling | VariableCoupling)]
+    assert [isinstance(move, LogisticMixture) for move in moves] == [modes > 0] * 4
     assert sum(isinstance(part, VariableCoupling) for part in run.model.density.modules()) == 2
+    assert run.model.sample(3).shape == (3, 8)
 
 
 def test_a_folder_gives_the_model_back(tmp_path):

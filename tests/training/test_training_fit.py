@@ -14,6 +14,7 @@ from tests.training.small_models import NOISY, Gaussian, Noisy, fit_noisy, gauss
 from torch import Tensor
 
 from tessella.training import NonFiniteError, RunFolder, TrainingConfig, evaluate, fit, load_best
+from tessella.training.schedule import learning_rate
 
 QUICK = TrainingConfig(
     steps=40,
@@ -88,6 +89,20 @@ def test_stops_at_the_time_budget_and_continues_with_a_larger_one(tmp_path: Path
     assert (same.steps, same.best_validation) == (result.steps, result.best_validation)
     more = fit_noisy(tmp_path, replace(config, time_budget=result.seconds + 0.2))
     assert more.steps > result.steps
+
+
+def test_the_learning_rate_comes_to_rest_within_a_time_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    rates: list[float] = []
+
+    def noted(step: int, config: TrainingConfig, spent: float) -> float:
+        rates.append(learning_rate(step, config, spent))
+        return rates[-1]
+
+    monkeypatch.setattr("tessella.training.learner.learning_rate", noted)
+    fit_noisy(tmp_path, replace(NOISY, steps=10**6, warmup_steps=0, learning_rate=0.01, time_budget=0.5))
+    assert rates[0] == 0.01
+    assert all(later <= earlier for earlier, later in pairwise(rates))
+    assert rates[-1] < 0.005
 
 
 def test_validation_rows_limits_what_is_read(tmp_path: Path):
