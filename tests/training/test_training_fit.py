@@ -100,7 +100,7 @@ def test_the_learning_rate_comes_to_rest_within_a_time_budget(tmp_path: Path, mo
 
     monkeypatch.setattr("tessella.training.learner.learning_rate", noted)
     fit_noisy(tmp_path, replace(NOISY, steps=10**6, warmup_steps=0, learning_rate=0.01, time_budget=0.5))
-    assert rates[0] == 0.01
+    assert rates[0] == pytest.approx(0.01, rel=0.01)
     assert all(later <= earlier for earlier, later in pairwise(rates))
     assert rates[-1] < 0.005
 
