@@ -55,7 +55,9 @@ of ours.
 *Passes* are the networks that must be asked one after another to draw a row. A causal transformer needs one for each
 column. A coupling flow needs one for each block, whatever the number of columns. Voronoi on large tables models the
 columns in a few groups, each given those before it: **autoregressive over the groups**, parallel within them, with as
-many passes as groups. *All columns at once* is the flow without groups.
+many passes as groups. *All columns at once* is the flow without groups, in which nothing is autoregressive. It moves
+by mixtures, or by affine couplings as the flow behind simplex and binary argmax here: for a comparison of dequantizers
+alone, hold these against *affine couplings*, at equally many steps.
 
 A *floor* is a value that no valid model passes. A published value below it by more than three of its standard
 deviations is marked **not valid**: whatever was measured, it was not the mean of -log P under a distribution that sums
