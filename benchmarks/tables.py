@@ -11,7 +11,9 @@ DATA = ("nursery", "mushroom", "connect4", "pokerhands", "pokerhands --dealt", "
 COUNTED = ("independent", "chow-liu", "mixture --minutes 3")
 TRAINED = (
     "voronoi --minutes 6",
+    "voronoi --preset parallel --minutes 7",
     "voronoi --preset ungrouped --minutes 7",
+    "voronoi --preset paper --minutes 5",
     "simplex --minutes 6",
     "binary-argmax --minutes 6",
     "discrete-flow --minutes 2",

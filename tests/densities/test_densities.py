@@ -34,6 +34,7 @@ DENSITIES = {
     "logistic": lambda: (Logistic((1, 2)), None),
     "flat": lambda: (perturbed(flat_flow(Gaussian((2, 1)), 4, 16)), None),
     "token": lambda: (perturbed(token_flow(Gaussian((1, 2)), 3, 16)), None),
+    "token-by-mixtures": lambda: (perturbed(token_flow(Gaussian((1, 2)), 2, 4, 1, modes=3)), None),
     "conditional-token": lambda: (
         perturbed(conditional_flow(Gaussian((1, 2)), 2, 16, 1, context=3, tokens=True)),
         torch.ones(1, 3),

@@ -30,12 +30,12 @@ def small(dequantizer: str = "voronoi", density: str = "token", **options):
 ALL_ROWS = torch.cartesian_prod(torch.arange(3), torch.arange(2))
 
 
-@pytest.mark.parametrize("density", ["token", "flat", "spline"])
+@pytest.mark.parametrize(("density", "modes"), [("token", 0), ("token", 3), ("flat", 0), ("spline", 0)])
 @pytest.mark.parametrize("dequantizer", ["voronoi", "laguerre", "simplex"])
 @torch.no_grad()
-def test_bounds_increase_towards_the_frequency_of_the_models_own_samples(dequantizer, density):
+def test_bounds_increase_towards_the_frequency_of_the_models_own_samples(dequantizer, density, modes):
     """P(c) by counting samples; E IW-5 <= E IW-20 <= log P."""
-    model = small(dequantizer, density)
+    model = small(dequantizer, density, modes=modes)
     draws = model.sample(40_000)
     counts = torch.stack([(draws == row).all(-1).double().mean() for row in ALL_ROWS])
     few = model.log_weights(ALL_ROWS, 5 * 300).view(300, 5, -1).logsumexp(1).mean(0) - log(5)
@@ -53,6 +53,12 @@ def test_chunks_change_nothing_but_the_order_of_work(monkeypatch):
     assert all(part.shape[0] == 20 for part in weights)
     assert model.log_prob(ALL_ROWS, 20).shape == (6,)
     assert model.sample(23).shape == (23, 2)
+
+
+@pytest.mark.parametrize("other", [{"density": "flat"}, {"base": "classes"}])
+def test_couplings_by_mixtures_need_a_token_density_without_modes(other):
+    with pytest.raises(ValueError, match=r"modes: got 2 with .* expected 0, or a token density from a gaussian"):
+        small(**other, modes=2)
 
 
 def test_a_gradient_reaches_every_parameter():

@@ -6,14 +6,14 @@ from tessella.bijections.base import Bijection, BijectionTransform
 from tessella.bijections.cell import CellBijection
 from tessella.bijections.chain import Chain, Invert
 from tessella.bijections.coupling import Coupling, VariableCoupling, partitions, variable_halves
-from tessella.bijections.elementwise import Affine, Elementwise, LogisticMixture
+from tessella.bijections.elementwise import AFFINE, Elementwise, LogisticMixture
 from tessella.bijections.flatten import Flattened
 from tessella.bijections.squashing import SQUASHINGS, Squashing
 
 __all__ = [
+    "AFFINE",
     "SQUASHINGS",
     "ActNorm",
-    "Affine",
     "Bijection",
     "BijectionTransform",
     "CellBijection",

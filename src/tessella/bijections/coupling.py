@@ -7,9 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from tessella.bijections.base import Bijection, sum_trailing
-from tessella.bijections.elementwise import Affine, Elementwise
-
-AFFINE = Affine()
+from tessella.bijections.elementwise import AFFINE, Elementwise
 
 
 class Coupling(Bijection):

@@ -47,6 +47,9 @@ class Affine(Elementwise):
         return (y - shift) * (-log_scale).exp(), -log_scale
 
 
+AFFINE = Affine()
+
+
 class LogisticMixture(Elementwise):
     """y = logit F(x) exp(s) + t with F the distribution function of a mixture of M logistic distributions.
 
@@ -69,12 +72,12 @@ class LogisticMixture(Elementwise):
     def forward(self, x: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
         *mixture, affine = self._split(c)
         logit, log_slope = self._logit(x, *mixture)
-        y, log_scale = Affine().forward(logit, affine)
+        y, log_scale = AFFINE.forward(logit, affine)
         return y, log_slope + log_scale
 
     def inverse(self, y: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
         *mixture, affine = self._split(c)
-        logit, log_scale = Affine().inverse(y, affine)
+        logit, log_scale = AFFINE.inverse(y, affine)
         x = self._solve(logit, *mixture)
         again, log_slope = self._logit(x, *mixture)
         x = x - (again - logit) * (-log_slope).exp().detach()  # Newton's step, for its derivatives

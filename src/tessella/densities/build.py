@@ -3,8 +3,8 @@
 from torch import nn
 
 from tessella.bijections import (
+    AFFINE,
     ActNorm,
-    Affine,
     Bijection,
     Chain,
     ContextAffine,
@@ -95,7 +95,7 @@ def _token_blocks(
         raise ValueError(f"dim: got {dim}; expected at least 2 for token coupling, which halves it; or a flat density")
     if across and variables < 2:
         raise ValueError(f"across: got {variables} variable; expected at least 2, of which half move")
-    move = LogisticMixture(modes) if modes else Affine()
+    move = LogisticMixture(modes) if modes else AFFINE
     parts: list[Bijection] = []
     for block in range(blocks):
         parts += [ActNorm((variables, dim))] if norm else []

@@ -116,6 +116,11 @@ def _dequantizer(config: SemiDiscreteConfig, cells: Cells, event: tuple[int, int
 
 
 def _density(config: SemiDiscreteConfig, counts: Sequence[int], event: tuple[int, int]) -> Density:
+    if config.modes and (config.density != "token" or config.base in MODES):
+        raise ValueError(
+            f"modes: got {config.modes} with a {config.density!r} density from {config.base!r}; expected 0, or a token "
+            "density from a gaussian or student base"
+        )
     if config.base in MODES:
         if config.density != "token" or config.dequantizer not in ("voronoi", "laguerre") or config.shared:
             got = f"{config.density!r} and {'shared ' if config.shared else ''}{config.dequantizer!r}"
