@@ -38,6 +38,14 @@ def test_its_modes_become_one_logistic():
     assert distance < 1.95 / 20_000**0.5  # Kolmogorov and Smirnov: exceeded once in a thousand
 
 
+def test_between_narrow_modes_far_apart_the_inverse_stays_between_them():
+    """There F does not change by a digit, and 1 / F' is larger than any number."""
+    coefficients = torch.tensor([0.0, 0.0, -20.0, 20.0, -9.0, -9.0, 0.0, 0.0], dtype=torch.float32)[:, None]
+    y = torch.tensor([[-1e-7], [0.0], [1e-7]], dtype=torch.float32)
+    x, _ = LogisticMixture(2).inverse(y, coefficients)
+    assert (x.abs() < 21).all()
+
+
 def test_one_mode_is_affine():
     mixture, x = LogisticMixture(1), torch.randn(7, 3)
     y, ladj = mixture.forward(x, torch.randn(5, 3))

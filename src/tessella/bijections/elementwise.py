@@ -80,7 +80,8 @@ class LogisticMixture(Elementwise):
         logit, log_scale = AFFINE.inverse(y, affine)
         x = self._solve(logit, *mixture)
         again, log_slope = self._logit(x, *mixture)
-        x = x - (again - logit) * (-log_slope).exp().detach()  # Newton's step, for its derivatives
+        zero = (again - logit) - (again - logit).detach()
+        x = x - zero * (-log_slope).exp().detach()  # Newton's step: nothing but its derivatives
         return x, log_scale - self._logit(x, *mixture)[1]
 
     def _split(self, c: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
