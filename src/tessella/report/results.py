@@ -121,7 +121,7 @@ def ablations_page(folder: Path, docs: Path) -> str:
         members = [record for record in records if record["ablation"] == group]
         members.sort(key=lambda record: (record["data"], record["dealt"], record["method"], record["iw_nll"]))
         lines = [_ablation_line(record, link) for record in members]
-        header = ["variant", "table", "method", "validation", "test", "steps", "training", "seed"]
+        header = ["variant", "table", "method", "validation", "test", "steps", "training", "hardware", "seed"]
         parts.append(f"## {group}\n\n{table(header, lines)}")
     return "\n".join(parts if records else [*parts, "No records yet.\n"])
 
@@ -215,7 +215,7 @@ def _published(data: str, method: str, short: bool = False) -> str:
 def _ablation_line(record: Record, link: str) -> list[str]:
     value = f"[{record['iw_nll']:.3f} ± {record['stderr']:.3f}]({link}/{record['file']})"
     title = TITLES[record["data"], record["dealt"]]
-    took = [f"{record['steps']:,}", duration(record["seconds"]), str(record["seed"])]
+    took = [f"{record['steps']:,}", duration(record["seconds"]), machine(record["hardware"]), str(record["seed"])]
     return [record["variant"], title, LABELS[record["method"]], f"{record['validation_nll']:.3f}", value, *took]
 
 
