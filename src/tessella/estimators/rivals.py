@@ -1,6 +1,6 @@
 """What one would use instead, on the same rows and in the same measure: exact likelihoods of mixed tables."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -94,16 +94,19 @@ RIVALS: dict[str, Recipe] = {
 """Models by name; the last is what the others are measured against."""
 
 
-def fit_rivals(encoding: Encoding, train: Tensor, validation: Tensor, plan: Plan = PLAN) -> list[Rival]:
+def fit_rivals(
+    encoding: Encoding, train: Tensor, validation: Tensor, plan: Plan = PLAN, names: Iterable[str] = tuple(RIVALS)
+) -> list[Rival]:
     """One of each, with the settings that the validation rows like best.
 
     Args:
         encoding: of the rows.
         train, validation: rows (B, G + R), in random order.
         plan: how the transformer is trained: seconds, device, whether to show progress.
+        names: which of them.
     """
     laws = number_laws(encoding, train, validation)
-    return [_best(name, encoding, laws, (train, validation), plan) for name in RIVALS]
+    return [_best(name, encoding, laws, (train, validation), plan) for name in names]
 
 
 def _best(name: str, encoding: Encoding, laws: Sequence[NumberLaw], rows: tuple[Tensor, Tensor], plan: Plan) -> Rival:
