@@ -21,6 +21,8 @@ class SemiDiscrete(nn.Module):
         validation_samples: S of the per-row values that training validates with.
     """
 
+    exact = False
+
     def __init__(self, dequantizer: Dequantizer, density: Density, train_samples: int = 1, validation_samples: int = 8):
         super().__init__()
         self.dequantizer, self.density = dequantizer, density
