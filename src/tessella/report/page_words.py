@@ -14,8 +14,8 @@ WITHOUT_TEST = (
 
 NUMBERS = (
     "All models measure numbers alike, as the table of columns below says: a mass on every value of a grid and on "
-    "values that repeat, a density elsewhere. The others see a number as one of a few dozen ranges and repeated values, "
-    "spread inside a range as in the column alone."
+    "values that repeat, a density elsewhere. The others see a number as one of a few dozen ranges and repeated "
+    "values, spread inside a range as in the column alone."
 )
 
 
