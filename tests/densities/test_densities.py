@@ -6,7 +6,6 @@ import zuko
 
 from tessella.densities import (
     Ball,
-    CoupledModes,
     Flow,
     Gaussian,
     LatentClasses,
@@ -44,8 +43,6 @@ DENSITIES = {
         torch.ones(3),
     ),
     "latent-classes": lambda: (perturbed(LatentClasses((3,), 2, classes=4)), None),
-    "coupled-modes": lambda: (perturbed(CoupledModes((3, 2), 1, groups=2, components=3, width=8, layers=1)), None),
-    "coupled-modes-one-group": lambda: (perturbed(CoupledModes((3, 2), 1, 1, components=3, width=8, layers=1)), None),
     "zuko-spline": lambda: (ZukoDensity(zuko.flows.NSF(2, transforms=2, hidden_features=[16]), (1, 2)), None),
 }
 
@@ -106,14 +103,3 @@ def test_initialize_whitens_what_the_flow_sees():
 def test_token_coupling_needs_two_dimensions():
     with pytest.raises(ValueError, match="dim: got 1; expected at least 2 for token coupling"):
         token_flow(Gaussian((3, 1)), 2, 8)
-
-
-@torch.no_grad()
-def test_coupled_modes_score_the_same_in_pieces(monkeypatch):
-    density = perturbed(CoupledModes((3, 2, 4), 2, groups=2, components=3, width=8, layers=1))
-    x = density.sample((50,))
-    whole = density.log_prob(x)
-    monkeypatch.setattr("tessella.densities.coupled.NUMBERS_AT_ONCE", 7 * (3 * 4 * 3 + 16 * 8 * 3))
-    assert density._points_at_once() == 7
-    torch.testing.assert_close(density.log_prob(x), whole)
-    assert density.sample((30,)).shape == (30, 3, 2)

@@ -4,7 +4,6 @@ from tessella.densities.base import Density
 from tessella.densities.basic import BASES, Ball, Gaussian, Logistic, StudentT
 from tessella.densities.build import conditional_flow, flat_flow, token_flow
 from tessella.densities.classes import LatentClasses
-from tessella.densities.coupled import CoupledModes
 from tessella.densities.dimensionwise import DimensionwiseMixture
 from tessella.densities.flow import Flow
 from tessella.densities.mixture import DisjointMixture
@@ -14,7 +13,6 @@ from tessella.densities.zuko import ZukoDensity
 __all__ = [
     "BASES",
     "Ball",
-    "CoupledModes",
     "Density",
     "DimensionwiseMixture",
     "DisjointMixture",

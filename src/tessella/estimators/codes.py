@@ -3,14 +3,17 @@
 log p(row) = log P(codes) + sum_numbers [ log p(v) - log P(code of v) ], p and P on the right those of the column alone
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import ceil
+from typing import Any, Self
 
 import torch
 from torch import Tensor
 
-from tessella.estimators.bins import NumberLaw
+from tessella.estimators.bins import NumberBins, NumberLaw
 from tessella.estimators.encoding import Encoding
+
+_NUMBERS = ("edges", "atoms", "log_mass")
 
 
 def number_laws(encoding: Encoding, train: Tensor, validation: Tensor) -> list[NumberLaw]:
@@ -42,8 +45,43 @@ class Codes:
         self.encoding, self.laws = encoding, laws
         # A table of single values has one token that says nothing, and it must have a variable.
         self.categories = max(len(encoding.categorical), int(not encoding.numbers))
-        self.groups = [torch.arange(law.bins.parts) if most is None else _grouped(law, most) for law in laws]
+        every = [torch.arange(law.bins.parts) if most is None else _grouped(law, most) for law in laws]
+        self._group(every)
+
+    def _group(self, groups: list[Tensor]) -> None:
+        """The group of each part of every law."""
+        self.groups, encoding = groups, self.encoding
         self.counts = (*encoding.counts[: self.categories], *(int(group.max()) + 1 for group in self.groups))
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """What, besides the encoding, makes them, in JSON's types."""
+        return [
+            {
+                "edges": law.bins.edges.tolist(),
+                "atoms": law.bins.atoms.tolist(),
+                "log_mass": law.log_mass.tolist(),
+                "group": group.tolist(),
+            }
+            for law, group in zip(self.laws, self.groups, strict=True)
+        ]
+
+    @classmethod
+    def from_json(cls, encoding: Encoding, said: Sequence[Mapping[str, Any]]) -> Self:
+        """The codes that `to_json` wrote."""
+        laws = []
+        for index, law in zip(encoding.numbers, said, strict=True):
+            column = encoding.columns[index]
+            edges, atoms, log_mass = (torch.tensor(law[key], dtype=torch.float64) for key in _NUMBERS)
+            laws.append(NumberLaw(NumberBins(edges, atoms, column.discrete, column.missing), log_mass))
+        codes = cls(encoding, laws)
+        codes._group([torch.tensor(law["group"], dtype=torch.int64) for law in said])
+        return codes
+
+    def variable(self, column: int) -> int:
+        """Which of the N codes is that of a column, which has more than one value."""
+        if column in self.encoding.categorical:
+            return self.encoding.categorical.index(column)
+        return self.categories + self.encoding.numbers.index(column)
 
     def codes(self, rows: Tensor) -> Tensor:
         """Rows -> codes, int64 (B, N)."""

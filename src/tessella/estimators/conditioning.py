@@ -1,23 +1,24 @@
 """Rows given the values of some columns.
 
-Three ways, the first that is feasible. A mixture of categoricals is conditioned in closed form. Else rows are drawn and
-those that meet the conditions are kept, which is exact. Where they are too few, or a number is given, the others are
-found by importance resampling, and the kept ones tell whether that can be believed: the mean weight and the share of
-rows that were kept estimate the same probability. Weights that miss what is compatible with a rare condition are all
-equally tiny, and look healthy by themselves; their mean is then far below that share.
+Three ways, the first that is feasible. A mixture is conditioned in closed form. Else rows are drawn and those that meet
+the conditions are kept, which is exact. Where they are too few, or a number is given to a flow, the others are found by
+importance resampling, and the kept ones tell whether that can be believed: the mean weight and the share of rows that
+were kept estimate the same probability. Weights that miss what is compatible with a rare condition are all equally
+tiny, and look healthy by themselves; their mean is then far below that share.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import log
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from tessella.baselines import CategoricalMixture
 from tessella.dequantizers.mixed import MixedDequantizer
-from tessella.estimators.categorical import CategoricalRows
+from tessella.estimators.coded import CodedRows
 from tessella.estimators.columns import Column
 from tessella.estimators.encoding import Encoding
 from tessella.estimators.frames import plain_value
@@ -33,6 +34,9 @@ SAMPLES = 16  # of the bound in its weights
 FEWEST = 10  # draws that meet the conditions, or come near; from fewer nothing can be said
 NEAR = 0.25  # of a number, on the scale on which its column is about standard normal
 SHORT, NEARLY_SHORT = 0.75, 0.3  # of the share of such draws the mean weight may be: exactly met, or only nearly
+
+
+Given = Mapping[int, list[float]]
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,7 @@ def _possible(column: Column, value: Value) -> float:
 
 
 @torch.no_grad()
-def sample_given(model: Model, encoding: Encoding, given: Mapping[int, list[float]], count: int) -> Conditioned:
+def sample_given(model: Model, encoding: Encoding, given: Given, count: int) -> Conditioned:
     """Rows whose columns have given values; an error where they are too rare for an answer that can be trusted.
 
     Args:
@@ -77,139 +81,143 @@ def sample_given(model: Model, encoding: Encoding, given: Mapping[int, list[floa
         given: column -> its values as they stand in a row, one for each token of the column.
         count: number of rows.
     """
-    if isinstance(model, CategoricalRows) and model.conditions_exactly:
-        rows, _ = model.propose(count, _by_place(encoding, given))
-        return Conditioned(rows.cpu(), float(count))
-    met = _draw(model, Conditions(model, encoding, given), count)
-    if met.exactly and len(met.rows) == count:
-        return Conditioned(met.rows, float(count))
-    rows, log_weight = _proposals(model, encoding, given, max(PROPOSALS, 4 * count))
-    if len(met.rows) >= FEWEST and _supported(log_weight, met):
-        weight = log_weight.softmax(0).cpu()
-        kept = met.rows if met.exactly else met.rows[:0]
-        chosen = torch.multinomial(weight, count - len(kept), replacement=True)
-        worth = len(kept) + float(1 / weight.square().sum())
-        return Conditioned(torch.cat([kept, rows.cpu()[chosen]]), min(worth, float(count)))
-    if met.exactly and len(met.rows) >= FEWEST:
-        again = met.rows[torch.randint(len(met.rows), (count - len(met.rows),))]
-        return Conditioned(torch.cat([met.rows, again]), float(len(met.rows)))
-    raise ValueError(_too_rare(met))
+    if isinstance(model, CodedRows):
+        if isinstance(model.model, CategoricalMixture):
+            return Conditioned(CodedConditions(model, given).proposals(count)[0], float(count))
+        return _conditioned(CodedConditions(model, given), count)
+    return _conditioned(FlowConditions(model, encoding, given), count)
 
 
-class Conditions:
-    """Which rows meet conditions, exactly in categories and nearly in numbers.
+class Conditions(Protocol):
+    """What is given, in terms of a model."""
 
-    Args:
-        model, encoding, given: see `sample_given`.
-    """
-
-    def __init__(self, model: Model, encoding: Encoding, given: Mapping[int, list[float]]):
-        self.model, self.first = model, len(encoding.counts)
-        by_place = _by_place(encoding, given)
-        self.categories = [place for place in by_place if place < self.first]
-        # A number that is missing, or an atom, is said by its indicator alone.
-        self.numbers = [
-            tokens[-1] - self.first
-            for column in given
-            if (tokens := encoding.tokens(column))[-1] >= self.first and (len(tokens) == 1 or given[column][0] == 1)
-        ]
-        self.row = torch.zeros(1, self.first + len(encoding.numbers), dtype=torch.float64, device=model.device)
-        for place, value in by_place.items():
-            self.row[0, place] = value
-        self.discrete = torch.tensor(encoding.unit, device=model.device)[self.numbers]
-
-    def met(self, rows: Tensor) -> Tensor:
-        """Whether each of the rows (B, G + R) meets them, (B)."""
-        met = (rows[:, self.categories] == self.row[:, self.categories]).all(1)
-        if self.numbers:
-            apart = (self._images(rows)[0] - self._images(self.row)[0]).abs()
-            met &= (apart < NEAR).all(1)
-        return met
-
-    def volume(self) -> float:
-        """Of what counts as near: an interval's length for a real number, for others how many there are in it."""
-        if not self.numbers:
-            return 1.0
-        length = 2 * NEAR / self._images(self.row)[1][0].exp()
-        return float(torch.where(self.discrete, length.clamp_min(1), length).prod())
-
-    def _images(self, rows: Tensor) -> tuple[Tensor, Tensor]:
-        """The given numbers on the scale on which they are about standard normal, and log-derivatives: (B, n)."""
-        assert isinstance(self.model, SemiDiscrete)
-        assert isinstance(self.model.dequantizer, MixedDequantizer)
-        parts = self.model.dequantizer.scale.forward_and_ladj(rows[:, self.first :])
-        return parts[0][:, self.numbers], parts[1][:, self.numbers]
-
-
-@dataclass(frozen=True)
-class Met:
-    """Draws that meet conditions, in how many, and what share of a number's range counts as near."""
-
-    rows: Tensor
-    draws: int
     exactly: bool
+    """Whether draws can meet it, or, with a flow's real numbers, only come near."""
     volume: float
+    """Of what counts as near, in units of the density; 1 where draws meet it."""
 
-    @property
-    def share(self) -> float:
-        """About the probability of the conditions: per unit, where numbers are given."""
-        return len(self.rows) / self.draws / self.volume
+    def draws(self, count: int) -> Tensor:
+        """Those of so many rows drawn from the model that meet it."""
 
-
-def _draw(model: Model, conditions: Conditions, count: int) -> Met:
-    """Draws that meet the conditions, until there are `count` or it takes too long."""
-    most, size = max(MOST_DRAWS, 20 * count), max(AT_ONCE, count)
-    found, drawn = [conditions.row[:0].cpu()], 0
-    while drawn < most and sum(map(len, found)) < count:
-        rows = model.sample(size)
-        found.append(rows[conditions.met(rows)].cpu())
-        drawn += size
-    exactly = not conditions.numbers
-    rows = torch.cat(found)
-    return Met(rows[:count] if exactly else rows, drawn, exactly, conditions.volume())
+    def proposals(self, count: int) -> tuple[Tensor, Tensor]:
+        """So many rows that meet it, (count, G + R), and log w, (count): the mean of w is P(given)."""
 
 
-def _proposals(model: Model, encoding: Encoding, given: Mapping[int, list[float]], count: int) -> tuple[Tensor, Tensor]:
-    """Rows (count, G + R) that have the given values, and log w, whose mean of w is P(given).
+class CodedConditions:
+    """A model of codes given the codes of some columns; numbers are then put in place of those drawn in their codes."""
 
-    Of blocks of columns: see `BlockAutoregressiveMixture.propose`. Of a flow: draw rows r = (a', b) of the given
-    columns and the others, put the given values a in the place of a', and weigh by
+    exactly, volume = True, 1.0
+
+    def __init__(self, model: CodedRows, given: Given):
+        self.model, self.given, self.codes = model, given, model.codes_of(given)
+
+    def draws(self, count: int) -> Tensor:
+        codes = self.model.model.sample(count)
+        asked = torch.tensor(list(self.codes.values()), device=codes.device)
+        return self.model.rows_of(codes[(codes[:, list(self.codes)] == asked).all(1)], self.given)
+
+    def proposals(self, count: int) -> tuple[Tensor, Tensor]:
+        codes, log_weight = self.model.model.propose(count, self.codes)
+        return self.model.rows_of(codes, self.given), log_weight.double().cpu()
+
+
+class FlowConditions:
+    """A flow given some columns. Draws have to agree in categories and to come near in numbers.
+
+    To propose, rows r = (a', b) of the given columns and the others are drawn, the given values a put in the place of
+    a', and weighed by
 
         w = P(a, b) f(a') / P(a', b),    f the product of the columns' marginals.
 
     P is the model's bound, so this is as exact as the bound is tight.
     """
-    if isinstance(model, CategoricalRows):
-        return model.propose(count, _by_place(encoding, given))
-    marginals = Marginals(model, encoding)
-    rows = model.sample(count)
-    clamped = rows.clone()
-    log_weight = -model.log_prob(rows, SAMPLES).double()
-    for column, values in given.items():
-        log_weight += marginals.log_prob(column, rows)
-        clamped[:, encoding.tokens(column)] = torch.tensor(values).to(rows)
-    return clamped, log_weight + model.log_prob(clamped, SAMPLES).double()
+
+    def __init__(self, model: SemiDiscrete, encoding: Encoding, given: Given):
+        self.model, self.encoding, self.given, self.first = model, encoding, given, len(encoding.counts)
+        width = self.first + len(encoding.numbers)
+        self.row = torch.zeros(1, width, dtype=torch.float64, device=model.device)
+        for column, values in given.items():
+            self.row[0, encoding.tokens(column)] = torch.tensor(values).to(self.row)
+        tokens = [encoding.tokens(column) for column in given]
+        self.categories = [place for places in tokens for place in places if place < self.first]
+        # A number that is missing, or an atom, is said by its indicator alone.
+        self.numbers = [
+            places[-1] - self.first
+            for places in tokens
+            if places[-1] >= self.first and (len(places) == 1 or self.row[0, places[0]] == 1)
+        ]
+        self.exactly, self.volume = not self.numbers, self._volume()
+
+    def draws(self, count: int) -> Tensor:
+        rows = self.model.sample(count)
+        met = (rows[:, self.categories] == self.row[:, self.categories]).all(1)
+        if self.numbers:
+            apart = (self._images(rows)[0] - self._images(self.row)[0]).abs()
+            met &= (apart < NEAR).all(1)
+        return rows[met].cpu()
+
+    def proposals(self, count: int) -> tuple[Tensor, Tensor]:
+        marginals = Marginals(self.model, self.encoding)
+        rows = self.model.sample(count)
+        clamped = rows.clone()
+        log_weight = -self.model.log_prob(rows, SAMPLES).double()
+        for column in self.given:
+            log_weight += marginals.log_prob(column, rows)
+            places = self.encoding.tokens(column)
+            clamped[:, places] = self.row[:, places]
+        log_weight += self.model.log_prob(clamped, SAMPLES).double()
+        return clamped.cpu(), log_weight.cpu()
+
+    def _volume(self) -> float:
+        """An interval's length for a real number; how many integers there are in it for others."""
+        if not self.numbers:
+            return 1.0
+        length = 2 * NEAR / self._images(self.row)[1][0].exp()
+        discrete = torch.tensor(self.encoding.unit, device=length.device)[self.numbers]
+        return float(torch.where(discrete, length.clamp_min(1), length).prod())
+
+    def _images(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """The given numbers on the scale on which they are about standard normal, and log-derivatives: (B, n)."""
+        assert isinstance(self.model.dequantizer, MixedDequantizer)
+        parts = self.model.dequantizer.scale.forward_and_ladj(rows[:, self.first :])
+        return parts[0][:, self.numbers], parts[1][:, self.numbers]
 
 
-def _supported(log_weight: Tensor, met: Met) -> bool:
+def _conditioned(conditions: Conditions, count: int) -> Conditioned:
+    kept, drawn = _draw(conditions, count)
+    if conditions.exactly and len(kept) >= count:
+        return Conditioned(kept[:count], float(count))
+    rows, log_weight = conditions.proposals(max(PROPOSALS, 4 * count))
+    if len(kept) >= FEWEST and _supported(log_weight, len(kept) / drawn / conditions.volume, conditions.exactly):
+        weight = log_weight.softmax(0)
+        kept = kept if conditions.exactly else kept[:0]
+        chosen = torch.multinomial(weight, count - len(kept), replacement=True)
+        worth = len(kept) + float(1 / weight.square().sum())
+        return Conditioned(torch.cat([kept, rows[chosen]]), min(worth, float(count)))
+    if len(kept) >= FEWEST and conditions.exactly:
+        again = kept[torch.randint(len(kept), (count - len(kept),))]
+        return Conditioned(torch.cat([kept, again]), float(len(kept)))
+    raise ValueError(_too_rare(len(kept), drawn, "meet" if conditions.exactly else "come near"))
+
+
+def _draw(conditions: Conditions, count: int) -> tuple[Tensor, int]:
+    """Draws that meet the conditions, until there are `count` or it takes too long; of how many."""
+    most, size = max(MOST_DRAWS, 20 * count), max(AT_ONCE, count)
+    found: list[Tensor] = []
+    while len(found) * size < most and sum(map(len, found)) < count:
+        found.append(conditions.draws(size))
+    return torch.cat(found), len(found) * size
+
+
+def _supported(log_weight: Tensor, share: float, exactly: bool) -> bool:
     """Whether the mean weight, an estimate of P(given), reaches the share of draws that met the conditions."""
     mean = float((log_weight.logsumexp(0) - log(len(log_weight))).exp())
-    return mean >= (SHORT if met.exactly else NEARLY_SHORT) * met.share
+    return mean >= (SHORT if exactly else NEARLY_SHORT) * share
 
 
-def _too_rare(met: Met) -> str:
-    found, near = len(met.rows), "meet" if met.exactly else "come near"
-    rate = f"about 1 in {met.draws // found:,}" if found else f"fewer than 1 in {met.draws // 3:,}"
+def _too_rare(found: int, drawn: int, what: str) -> str:
+    rate = f"about 1 in {drawn // found:,}" if found else f"fewer than 1 in {drawn // 3:,}"
     return (
-        f"conditions: too rare to answer, {rate}: {found} of {met.draws:,} rows that the model drew {near} them, and "
+        f"conditions: too rare to answer, {rate}: {found} of {drawn:,} rows that the model drew {what} them, and "
         "weighing rows does not make up for that; give fewer columns, or more frequent values"
     )
-
-
-def _by_place(encoding: Encoding, given: Mapping[int, list[float]]) -> dict[int, float]:
-    """The given values by their place in a row."""
-    return {
-        place: value
-        for column, values in given.items()
-        for place, value in zip(encoding.tokens(column), values, strict=True)
-    }

@@ -5,7 +5,8 @@ from math import log, pi
 import torch
 from torch import Tensor
 
-from tessella.dequantizers.mixed import MixedDequantizer
+from tessella.dequantizers.mixed import MixedDequantizer, MonotoneMap
+from tessella.estimators.coded import CodedRows
 from tessella.estimators.columns import Column
 from tessella.estimators.encoding import Encoding
 from tessella.estimators.network import Model
@@ -13,18 +14,22 @@ from tessella.models import SemiDiscrete
 
 
 class Marginals:
-    """f(v) = training frequency of a category; N(T(v)) T'(v) for a number, whose map T makes it look normal.
+    """f(v) = training frequency of a category; of a number its law in the codes, or N(T(v)) T'(v) with a flow's map T.
 
     Args:
-        model: whose dequantizer holds the maps of numbers, where there are some.
+        model: which holds what is known about numbers.
         encoding: whose columns hold the frequencies.
     """
 
     def __init__(self, model: Model, encoding: Encoding):
-        self.encoding, self.device = encoding, model.device
-        if isinstance(model, SemiDiscrete):
-            assert isinstance(model.dequantizer, MixedDequantizer)
-            self.scale = model.dequantizer.scale
+        self.model, self.encoding, self.device = model, encoding, model.device
+
+    @property
+    def scale(self) -> MonotoneMap:
+        """The maps of a flow's numbers."""
+        assert isinstance(self.model, SemiDiscrete)
+        assert isinstance(self.model.dequantizer, MixedDequantizer)
+        return self.model.dequantizer.scale
 
     def draw(self, column: int, count: int) -> Tensor:
         """So many values of a column, as they stand in a row: (count, tokens of the column)."""
@@ -32,6 +37,11 @@ class Marginals:
         codes = torch.multinomial(self._frequencies(spec), count, replacement=True).double()
         if not spec.number:
             return codes[:, None].to(self.device)
+        if isinstance(self.model, CodedRows):
+            law = self.model.codes.laws[self.encoding.numbers.index(column)]
+            drawn = law.bins.draw(torch.multinomial(law.log_mass.exp(), count, replacement=True))
+            kept = drawn.clamp(spec.low, spec.high).numpy()
+            return torch.from_numpy(self.encoding.place(column, kept)).to(self.device)
         place = tokens[-1] - len(self.encoding.counts)
         z = torch.zeros(count, len(self.encoding.numbers), dtype=torch.float64, device=self.device)
         z[:, place] = torch.randn(count, dtype=torch.float64).to(self.device)

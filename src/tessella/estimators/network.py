@@ -7,13 +7,14 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from tessella.baselines import BlockAutoregressiveMixture, CategoricalMixture, Independent
+from tessella.baselines import BlockAutoregressiveMixture, CategoricalMixture
 from tessella.baselines.classes import fit_classes
-from tessella.densities import CoupledModes, Flow, Gaussian, LatentClasses, conditional_flow, token_flow
+from tessella.densities import Flow, Gaussian, LatentClasses, conditional_flow, token_flow
 from tessella.dequantizers.cells import VoronoiCells
 from tessella.dequantizers.mixed import MixedContext, MixedDequantizer
 from tessella.dequantizers.modes import MOST, Modes, mode_counts, modes_of
-from tessella.estimators.categorical import CategoricalRows
+from tessella.estimators.coded import CodedRows
+from tessella.estimators.codes import Codes, number_laws
 from tessella.estimators.encoding import Encoding
 from tessella.estimators.learning import Plan, single_precision, train_by_plan
 from tessella.models import SemiDiscrete
@@ -22,20 +23,18 @@ from tessella.training.randomness import derived_seed, seed_noise, undisturbed_n
 
 CONTEXT = 32
 NOISE_BLOCKS = 2
-TRAIN_SAMPLES = 4
-GROUPS, ROWS_FOR_GROUPS = 8, 10_000
+TRAIN_SAMPLES = VALIDATION_SAMPLES = 4
+GROUPS, ROWS_FOR_GROUPS = 16, 10_000
 """Tables of so many rows are modelled in groups of columns; smaller ones are learned better from a mixture."""
-CATEGORICAL_GROUPS = 16  # of columns of categories alone, which are cheap to draw
+CODES = 48  # of a number, about, in groups of columns
 COMPONENTS, NUMBERS, LAYERS = 16, 1024, 2  # of each group's mixture, but not so many probabilities of a column
 SHARE_FOR_CLASSES = 0.2  # of the time budget
-VALIDATION_SAMPLES = 4
-SAMPLES, GROUPED_SAMPLES = 64, 16  # of the bound that scores; groups of columns have a tighter one
+SAMPLES = 64  # of the bound that scores
 
 Kind = Literal["coupling", "blocks", "mixture"]
-"""coupling: a flow through cells that began as a mixture; blocks: groups of columns, each given those before it, by
-mixtures (with numbers behind a flow through cells, without them exactly); mixture: the start of a flow that learned
-nothing beyond it."""
-Model = SemiDiscrete | CategoricalRows
+"""coupling: a flow through cells that began as a mixture; mixture: that mixture, scored exactly, where the flow learned
+nothing beyond it; blocks: groups of columns, each given those before it by a mixture, exactly."""
+Model = SemiDiscrete | CodedRows
 
 
 @dataclass(frozen=True)
@@ -71,30 +70,26 @@ class Learned:
     history: list[dict[str, Any]]
 
 
-def build(encoding: Encoding, size: Size, kind: Kind) -> Model:
-    """The model of an encoding, in single precision whatever torch's default is."""
+def build(encoding: Encoding, size: Size, kind: Kind, codes: Codes | None = None) -> Model:
+    """The model of an encoding, in single precision whatever torch's default is.
+
+    Args:
+        encoding: of the rows.
+        size: how large; its number of components is fixed.
+        kind: which.
+        codes: of the rows, for all kinds but a coupling flow.
+    """
     with single_precision():
+        if kind == "coupling":
+            base = LatentClasses(mode_counts(encoding.counts, len(encoding.numbers)), size.dim, size.classes)
+            density = token_flow(base, size.blocks, size.width, 1, norm=False)
+            return SemiDiscrete(_dequantizer(encoding, size), density, TRAIN_SAMPLES, VALIDATION_SAMPLES)
+        assert codes is not None
         if kind == "mixture":
-            return CategoricalRows(CategoricalMixture(encoding.counts, size.classes))
-        if kind == "blocks" and not encoding.numbers:
-            return _categorical_blocks(encoding, size)
-        modes = mode_counts(encoding.counts, len(encoding.numbers))
-        base: LatentClasses | CoupledModes = LatentClasses(modes, size.dim, size.classes)
-        samples = TRAIN_SAMPLES, VALIDATION_SAMPLES
-        if kind == "blocks":
-            groups, samples = min(size.groups, len(modes)), (1, 1)  # the ELBO is close to tight
-            base = CoupledModes(modes, size.dim, groups, _components(modes), 2 * size.width, LAYERS)
-        density = token_flow(base, size.blocks, size.width, 1, norm=False)
-        return SemiDiscrete(_dequantizer(encoding, size), density, *samples)
-
-
-def _components(counts: tuple[int, ...]) -> int:
-    return max(1, min(COMPONENTS, NUMBERS // max(counts)))
-
-
-def _categorical_blocks(encoding: Encoding, size: Size) -> CategoricalRows:
-    components = _components(mode_counts(encoding.counts, 0))
-    return CategoricalRows(BlockAutoregressiveMixture(encoding.counts, size.groups, components, 2 * size.width, LAYERS))
+            return CodedRows(codes, CategoricalMixture(codes.counts, size.classes))
+        components = max(1, min(COMPONENTS, NUMBERS // max(mode_counts(codes.counts, 0))))
+        network = BlockAutoregressiveMixture(codes.counts, size.groups, components, 2 * size.width, LAYERS)
+        return CodedRows(codes, network)
 
 
 def _dequantizer(encoding: Encoding, size: Size) -> MixedDequantizer:
@@ -111,48 +106,47 @@ def learn(encoding: Encoding, size: Size, rows: tuple[Tensor, Tensor], plan: Pla
     began = time.perf_counter()
     with single_precision(), undisturbed_noise(torch.device("cpu")):
         torch.manual_seed(derived_seed(plan.seed, "model"))
-        if size.groups:
-            model = _started_blocks(encoding, size, rows[0])
-            result, history = train_by_plan(model, rows, plan, time.perf_counter() - began)
-            values = result.initial_validation, result.best_validation
-            return Learned(model, "blocks", "independent columns", *values, result, history)
-        flow, mixture = _started_coupling(encoding, size, rows, plan)
-        result, history = train_by_plan(flow, rows, plan, time.perf_counter() - began)
+        return (_learn_blocks if size.groups else _learn_coupling)(encoding, size, rows, plan, began)
+
+
+def _learn_blocks(encoding: Encoding, size: Size, rows: tuple[Tensor, Tensor], plan: Plan, began: float) -> Learned:
+    """Groups of columns that begin as independent columns. What numbers do inside their codes is never trained."""
+    codes = Codes(encoding, number_laws(encoding, *rows), CODES)
+    model = build(encoding, size, "blocks", codes)
+    assert isinstance(model, CodedRows)
+    assert isinstance(model.model, BlockAutoregressiveMixture)
+    train, validation = (codes.codes(part) for part in rows)
+    model.model.start(train)
+    before = -float(log_likelihood(model, rows[1], SAMPLES, plan.seed).mean())
+    result, history = train_by_plan(model.model, (train, validation), plan, time.perf_counter() - began)
+    after = -float(log_likelihood(model, rows[1], SAMPLES, plan.seed).mean())
+    inside = {"loss": -float(codes.log_spread(rows[0]).mean()), "validation": -float(codes.log_spread(rows[1]).mean())}
+    history = [{key: value + inside.get(key, 0) for key, value in line.items()} for line in history]
+    return Learned(model, "blocks", "independent columns", before, after, result, history)
+
+
+def _learn_coupling(encoding: Encoding, size: Size, rows: tuple[Tensor, Tensor], plan: Plan, began: float) -> Learned:
+    """A flow through cells, or the mixture that it began as, scored exactly, where validation rows do not prefer it."""
+    flow, mixture = _started(encoding, size, rows, plan)
+    result, history = train_by_plan(flow, rows, plan, time.perf_counter() - began)
     start = f"a mixture of {mixture.components} products of columns"
     values = result.initial_validation, result.best_validation
     learned = Learned(flow, "coupling", start, *values, result, history)
     if encoding.numbers or max(encoding.counts) > MOST:  # then the mixture is of something coarser than the rows
         return learned
-    return _better(mixture, rows[1], plan.seed, learned)
+    return _better(CodedRows(Codes(encoding, []), mixture), rows[1], plan.seed, learned)
 
 
-def _better(mixture: CategoricalMixture, validation: Tensor, seed: int, learned: Learned) -> Learned:
-    """The flow, or the mixture that it began as, scored exactly, where the validation rows do not prefer the flow."""
-    before = -float(mixture.log_prob(validation.long()).mean())
+def _better(mixture: CodedRows, validation: Tensor, seed: int, learned: Learned) -> Learned:
+    before = -float(log_likelihood(mixture, validation, SAMPLES, seed).mean())
     after = -float(log_likelihood(learned.model, validation, SAMPLES, seed).mean())
     if after < before:
         return replace(learned, initial_validation=before, validation=after)
-    exact = CategoricalRows(mixture).to(learned.model.device).eval()
+    exact = mixture.to(learned.model.device).eval()
     return replace(learned, model=exact, kind="mixture", initial_validation=before, validation=before)
 
 
-def _started_blocks(encoding: Encoding, size: Size, train: Tensor) -> Model:
-    """Groups of columns that begin as independent columns."""
-    model = build(encoding, size, "blocks")
-    if isinstance(model, CategoricalRows):
-        assert isinstance(model.model, BlockAutoregressiveMixture)
-        model.model.start(train.long())
-        return model
-    arranged, modes = _arranged(encoding, size, train)
-    model.dequantizer.load_state_dict(arranged.state_dict())
-    base = _base_of(model)
-    assert isinstance(base, CoupledModes)
-    found = arranged.modes_of_rows(modes, train)
-    base.start(Independent(modes.counts).log_frequencies(found), modes.centre, modes.scale)
-    return model
-
-
-def _started_coupling(
+def _started(
     encoding: Encoding, size: Size, rows: tuple[Tensor, Tensor], plan: Plan
 ) -> tuple[SemiDiscrete, CategoricalMixture]:
     """A flow that already is a mixture of products: cells apart, narrow noise, a mode of the base in each."""
@@ -163,9 +157,7 @@ def _started_coupling(
     model = build(encoding, replace(size, classes=mixture.components), "coupling")
     assert isinstance(model, SemiDiscrete)
     model.dequantizer.load_state_dict(arranged.state_dict())
-    base = _base_of(model)
-    assert isinstance(base, LatentClasses)
-    base.start(mixture.log_weight, mixture.log_table, modes.centre, modes.scale)
+    _base_of(model).start(mixture.log_weight, mixture.log_table, modes.centre, modes.scale)
     return model, mixture
 
 
@@ -177,19 +169,15 @@ def _arranged(encoding: Encoding, size: Size, train: Tensor) -> tuple[MixedDequa
     return arranged, modes_of(arranged.cells, train[:, : len(encoding.counts)].long(), len(encoding.numbers))
 
 
-def _base_of(model: SemiDiscrete) -> LatentClasses | CoupledModes:
+def _base_of(model: SemiDiscrete) -> LatentClasses:
     assert isinstance(model.density, Flow)
-    base = model.density.base
-    assert isinstance(base, LatentClasses | CoupledModes)
-    return base
+    assert isinstance(model.density.base, LatentClasses)
+    return model.density.base
 
 
 def components_of(model: Model) -> int:
     """Of the mixture that a model began as, or of that of each group of columns."""
-    if isinstance(model, CategoricalRows):
-        return model.components
-    base = _base_of(model)
-    return base.mixture.components if isinstance(base, CoupledModes) else len(base.log_weight)
+    return model.components if isinstance(model, CodedRows) else len(_base_of(model).log_weight)
 
 
 @torch.no_grad()

@@ -180,12 +180,11 @@ def _plan(flow: "TabularFlow") -> Plan:
 
 def _described(flow: "TabularFlow") -> str:
     """What the model is: cells are named only where it has some."""
-    if flow.density_ == "mixture":
-        return "a mixture of categoricals"
-    if flow.density_ == "blocks":
-        behind = "" if flow.exact_ else ", numbers behind a flow through cells"
-        return f"a block-autoregressive mixture of categoricals{behind}"
-    return "a flow through cells"
+    return {
+        "mixture": "a mixture of categoricals",
+        "blocks": "a block-autoregressive mixture of categoricals",
+        "coupling": "a flow through cells",
+    }[flow.density_]
 
 
 def _draws(flow: "TabularFlow") -> Tensor:

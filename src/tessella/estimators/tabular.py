@@ -16,14 +16,13 @@ from torch import Tensor
 from tessella.dequantizers.cells import VoronoiCells
 from tessella.estimators import conditioning, frames, saving
 from tessella.estimators.anomalies import contributions, reasons
-from tessella.estimators.categorical import CategoricalRows
+from tessella.estimators.coded import CodedRows
+from tessella.estimators.codes import Codes
 from tessella.estimators.columns import Column, learn
 from tessella.estimators.encoding import Encoding
 from tessella.estimators.inputs import check_rows, matched
 from tessella.estimators.learning import Device, Plan, check_settings, split_rows, to_device
 from tessella.estimators.network import (
-    CATEGORICAL_GROUPS,
-    GROUPED_SAMPLES,
     GROUPS,
     ROWS_FOR_GROUPS,
     SAMPLES,
@@ -69,12 +68,12 @@ class TabularFlow(DensityMixin, BaseEstimator):
         width: width of its networks.
         classes: latent classes that the flow starts from; None: as many as the validation rows like, up to 256.
         groups: groups of columns that are modelled one after another, each given those before it, instead of a flow
-            that starts from latent classes; 0 for that. None: 8 for 10,000 rows to learn from or more, else 0.
+            that starts from a mixture; 0 for that. None: 16 for 10,000 rows to learn from or more, else 0.
         time_budget: seconds of training; the learning-rate schedule is fitted to it. None: no limit.
         max_steps: most updates; None: 3000, or as many as the time budget allows.
         learning_rate: peak learning rate.
         batch_size: rows per update.
-        samples: S of the bound that scores; None: 64, or 16 with groups of columns, whose bound is nearly tight.
+        samples: S of the bound that scores, where the model is not exact; None: 64.
         validation_fraction: share of the rows held out for early stopping.
         test_fraction: share of the rows that training does not look at, except for the list of categories and the
             range, the grid and the repeated values of numbers; `parts_` says which.
@@ -87,7 +86,7 @@ class TabularFlow(DensityMixin, BaseEstimator):
         columns_: what was learned about each column: type, categories, range.
         density_: what the model is. "coupling": a flow through cells, which began as a mixture of products; "mixture":
             that mixture, exact, where the flow learned nothing beyond it; "blocks": groups of columns one after
-            another, a mixture for each, exact where there are no numbers and behind a flow through cells else.
+            another, a mixture for each, exact, numbers as one of some fifty ranges and repeated values.
         exact_: whether scores are likelihoods rather than lower bounds of them.
         start_: what training began with, in words.
         groups_: groups of columns; 0 for a model that started from a mixture.
@@ -161,7 +160,7 @@ class TabularFlow(DensityMixin, BaseEstimator):
         self.parts_ = split_rows(len(rows), self.seed_, self.validation_fraction, self.test_fraction)
         parts = rows[self.parts_["train"]], rows[self.parts_["validation"]]
         self.groups_ = self._groups(len(parts[0]))
-        self.samples_ = self.samples or (GROUPED_SAMPLES if self.groups_ else SAMPLES)
+        self.samples_ = self.samples or SAMPLES
         learned = train(self.encoding_, self._size(self.classes or 0), parts, self._plan())
         self.model_, self.density_, self.start_ = learned.model, learned.kind, learned.start
         self.exact_, self.classes_ = self.model_.exact, components_of(self.model_)
@@ -230,7 +229,7 @@ class TabularFlow(DensityMixin, BaseEstimator):
             what = f"is {spec.kind}" if spec.number else f"has the single value {shown(spec.categories)}"
             raise ValueError(f"column {column!r}: {what}; expected a column of at least two categories")
         token = self.encoding_.tokens(index)[0]
-        if isinstance(self.model_, CategoricalRows):
+        if isinstance(self.model_, CodedRows):
             return Embedding(spec.categories, self.model_.positions(token).cpu().numpy())
         cells = self.model_.dequantizer.cells
         assert isinstance(cells, VoronoiCells)
@@ -243,6 +242,7 @@ class TabularFlow(DensityMixin, BaseEstimator):
         description = {
             "layout": self.layout_.to_json(),
             "columns": [column.to_json() for column in self.columns_],
+            "codes": self.model_.codes.to_json() if isinstance(self.model_, CodedRows) else None,
             "fitted": {name: getattr(self, name) for name in (*_FITTED, *_TRAINED)},
         }
         saving.write(Path(folder), self, description, self.model_)
@@ -257,7 +257,8 @@ class TabularFlow(DensityMixin, BaseEstimator):
         flow._describe(frames.Layout.from_json(said["layout"]), columns)
         for name in (*_FITTED, *_TRAINED):
             setattr(flow, name, said["fitted"][name])
-        flow.model_ = build(flow.encoding_, flow._size(flow.classes_), flow.density_)
+        codes = None if said["codes"] is None else Codes.from_json(flow.encoding_, said["codes"])
+        flow.model_ = build(flow.encoding_, flow._size(flow.classes_), flow.density_, codes)
         saving.read_weights(Path(folder), flow.model_)
         to_device(flow.model_, device)
         return flow
@@ -297,8 +298,7 @@ class TabularFlow(DensityMixin, BaseEstimator):
         """Groups of columns for so many training rows."""
         if self.groups is not None:
             return self.groups
-        most = GROUPS if self.encoding_.numbers else CATEGORICAL_GROUPS
-        return min(most, len(self.encoding_.counts) + len(self.encoding_.numbers)) if rows >= ROWS_FOR_GROUPS else 0
+        return min(GROUPS, len(self.columns_)) if rows >= ROWS_FOR_GROUPS else 0
 
     def _size(self, classes: int) -> Size:
         return Size(self.dim, self.blocks, self.width, classes, self.groups_)

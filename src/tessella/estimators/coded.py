@@ -1,0 +1,70 @@
+"""Rows of a table by models that score codes exactly: no cells, no bound, no noise."""
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+
+from tessella.baselines import BlockAutoregressiveMixture, CategoricalMixture
+from tessella.estimators.codes import Codes
+
+
+class CodedRows(nn.Module):
+    """log p(row) = log P(codes) + log p(numbers | codes), exact, for rows (B, G + R) as an `Encoding` makes them.
+
+    Inside its code a number is independent of everything else, so rows given numbers are rows given their codes.
+
+    Args:
+        codes: of the rows; categories as they are, a range or a repeated value for a number.
+        model: of the codes.
+    """
+
+    exact = True
+
+    def __init__(self, codes: Codes, model: BlockAutoregressiveMixture | CategoricalMixture):
+        super().__init__()
+        self.codes, self.model = codes, model
+
+    @property
+    def device(self) -> torch.device:
+        """Where the tables are."""
+        return self.model.count.device
+
+    @property
+    def components(self) -> int:
+        """Of the mixture; of that of each group."""
+        mixture = self.model if isinstance(self.model, CategoricalMixture) else self.model.mixture
+        return mixture.components
+
+    def log_prob(self, rows: Tensor, samples: int | None = None) -> Tensor:
+        """Log-likelihood of each row, (B); `samples` changes nothing."""
+        rows = rows.cpu()
+        log_prob = self.model.log_prob(self.codes.codes(rows).to(self.device)).double()
+        return log_prob + self.codes.log_spread(rows).to(self.device)
+
+    def sample(self, rows: int) -> Tensor:
+        """New rows, (rows, G + R)."""
+        return self.codes.draw(self.model.sample(rows).cpu())
+
+    def positions(self, variable: int) -> Tensor:
+        """Where the categories of a variable lie: what the network is told about each, or P(component | category)."""
+        here = self.model.segment(variable)
+        if isinstance(self.model, BlockAutoregressiveMixture):
+            return self.model.embed[here].detach()
+        return (self.model.log_table[here] + self.model.log_weight).softmax(-1)
+
+    def codes_of(self, given: Mapping[int, list[float]]) -> dict[int, int]:
+        """The codes, by variable, of columns whose values stand so in a row."""
+        encoding = self.codes.encoding
+        row = torch.zeros(1, len(encoding.counts) + len(encoding.numbers), dtype=torch.float64)
+        for column, values in given.items():
+            row[0, encoding.tokens(column)] = torch.tensor(values, dtype=torch.float64)
+        code = self.codes.codes(row)[0].tolist()
+        return {variable: code[variable] for variable in map(self.codes.variable, given)}
+
+    def rows_of(self, codes: Tensor, given: Mapping[int, list[float]]) -> Tensor:
+        """Rows of these codes, (B, G + R); given columns, whose codes are among them, have their values."""
+        rows = self.codes.draw(codes.cpu())
+        for column, values in given.items():
+            rows[:, self.codes.encoding.tokens(column)] = torch.tensor(values, dtype=torch.float64)
+        return rows
