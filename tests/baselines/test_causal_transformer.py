@@ -39,3 +39,25 @@ def test_dropout_disturbs_training_and_nothing_else():
     codes = torch.tensor([[2, 1, 3, 4]])
     assert model.train().log_prob(codes) != model.log_prob(codes)
     assert model.eval().log_prob(codes) == model.log_prob(codes)
+
+
+def test_a_column_of_names_costs_its_own_categories_only():
+    """A table of 20,000 names beside 60 small columns: parameters and memory follow the sum of the counts."""
+    counts = (20_000, *[4] * 60, 300)
+    model = CausalTransformer(counts, width=8, layers=1)
+    assert sum(parameter.numel() for parameter in (model.head, model.bias)) == 9 * sum(counts)
+    assert model.rows_at_once > 100
+    codes = torch.zeros(3, len(counts), dtype=torch.int64)
+    codes[:, 0], codes[:, -1] = torch.tensor([0, 7, 19_999]), torch.tensor([0, 99, 299])
+    expected = -torch.tensor(counts).double().log().sum().expand(3)
+    torch.testing.assert_close(model.log_prob(codes), expected, check_dtype=False)
+
+
+def test_variables_of_all_sizes_are_normalised():
+    model = CausalTransformer((3, 70, 2), width=8, layers=1)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.5 * torch.randn_like(parameter))
+    every = torch.cartesian_prod(torch.arange(3), torch.arange(70), torch.arange(2))
+    assert torch.allclose(model.log_prob(every).exp().sum(), torch.ones(()))
+    assert model.log_prob(every).std() > 0.1

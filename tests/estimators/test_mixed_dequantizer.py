@@ -14,15 +14,16 @@ from tessella.estimators.network import Size, base_of, build
 COLUMNS = (
     Column("a", "categorical", ("x", "y", "z"), (5, 3, 2)),
     Column("n", "count", frequencies=(0, 10), low=0, high=400, whole=True),
-    Column("v", "continuous", frequencies=(3, 7), low=-2, high=2),
+    Column("v", "continuous", frequencies=(3, 7, 4), low=-2, high=2, atoms=(1.5,)),
 )
 
 
 def rows(count: int = 200) -> torch.Tensor:
-    """Codes of a, indicator of v, counts n, numbers v (0 where missing)."""
-    present = (torch.rand(count) < 0.7).double()
+    """Codes of a, what v is (0 missing, 1 a number, 2 its atom), counts n, numbers v (0 where there is none)."""
+    state = torch.multinomial(torch.tensor([0.3, 0.6, 0.1]), count, replacement=True).double()
     a = torch.randint(0, 3, (count,)).double()
-    return torch.stack([a, present, torch.poisson(torch.full((count,), 100.0)), torch.randn(count) * present], 1)
+    v = torch.randn(count) * (state == 1)
+    return torch.stack([a, state, torch.poisson(torch.full((count,), 100.0)), v], 1)
 
 
 @pytest.fixture
@@ -86,10 +87,10 @@ def test_gradients_reach_every_parameter(model):
     assert unreached == []
 
 
-def test_a_missing_number_does_not_depend_on_what_stands_in_its_place(model):
+def test_a_missing_number_or_an_atom_does_not_depend_on_what_stands_in_its_place(model):
     given = rows()
     other = given.clone()
-    other[:, 3] = torch.where(given[:, 1] == 0, 99.0, given[:, 3])
+    other[:, 3] = torch.where(given[:, 1] == 1, given[:, 3], 99.0)
     torch.manual_seed(0)
     first = model.elbo(given)
     torch.manual_seed(0)
@@ -100,13 +101,14 @@ def test_no_mass_is_lost_or_made(model):
     """E_f[ p(x) / (q(x | row) f(row)) ] = P(count in range), for rows from any f."""
     model.initialize(rows())
     count, low, high = 60_000, 60, 150
-    a, present, n = (torch.randint(0, k, (count,)).double() for k in (3, 2, high - low))
+    a, state, n = (torch.randint(0, k, (count,)).double() for k in (3, 3, high - low))
+    present = state == 1
     u = 1.5 * torch.randn(count)
     v = model.dequantizer.scale.inverse(torch.stack([torch.zeros(count), u], 1))[:, 1]
-    drawn = torch.stack([a, present, low + n, v * present], 1)
+    drawn = torch.stack([a, state, low + n, v * present], 1)
     slope = model.dequantizer.scale.forward_and_ladj(drawn[:, 2:])[1][:, 1]
     log_u = torch.distributions.Normal(0, 1.5).log_prob(u)
-    log_f = -torch.tensor(3.0 * 2 * (high - low)).log() + present * (log_u + slope)
+    log_f = -torch.tensor(3.0 * 3 * (high - low)).log() + present * (log_u + slope)
     with torch.no_grad():
         weights = (model.elbo(drawn).double() - log_f).exp()
         x = model.density.sample((count,))

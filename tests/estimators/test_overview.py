@@ -62,6 +62,8 @@ def test_columns_are_those_of_the_table(overview, frame):
     for name in frame:
         assert said[name]["missing"] == pytest.approx(frame[name].isna().mean())
     assert (said["note"]["categories"], said["country"]["categories"], said["pay"]["categories"]) == (2, 1, 0)
+    assert (said["note"]["measure"], said["visits"]["measure"]) == ("", "masses on integers")
+    assert (said["day"]["measure"], said["pay"]["measure"]) == ("masses on days", "a density")
 
 
 def test_likelihoods_are_those_of_the_held_out_rows(overview, flow, frame):
@@ -73,7 +75,12 @@ def test_likelihoods_are_those_of_the_held_out_rows(overview, flow, frame):
     assert own["nll"] == pytest.approx(-scores.mean(), abs=0.2)
     assert own["error"] == pytest.approx(scores.std() / TEST**0.5, rel=0.15)
     assert (own["exact"], own["lead"]) == (False, 0.0)
-    assert [rival["name"] for rival in rivals] == ["latent classes", "Chow-Liu tree", "independent columns"]
+    assert [rival["name"] for rival in rivals] == [
+        "latent classes",
+        "Chow-Liu tree",
+        "causal transformer",
+        "independent columns",
+    ]
     for rival in rivals:
         assert rival["lead"] == pytest.approx(rival["nll"] - own["nll"])
         assert rival["gain"] == pytest.approx(rivals[-1]["nll"] - rival["nll"])

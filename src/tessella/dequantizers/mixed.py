@@ -137,8 +137,8 @@ class MixedDequantizer(Dequantizer):
         noise: conditional density over (G + R, D) points.
         context: a `MixedContext`.
         unit: for each number whether it is a count, (R,).
-        indicators: for each number the variable among the G that says whether it is there (1) or missing (0); -1 where
-            it always is, (R,).
+        indicators: for each number the variable among the G that says whether it is there (1) or something else is to
+            be said instead (missing, an atom); -1 where it always is there, (R,).
     """
 
     unit: Tensor

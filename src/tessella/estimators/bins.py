@@ -1,66 +1,125 @@
-"""Rows of a mixed table as rows of categories, with what that leaves out: an exact likelihood for any discrete model.
+"""A column of numbers on its own: atoms, bins and tails, as many as validation rows like.
 
-log p(row) = log P(codes) + sum_numbers log p(v | bin of v)
+log p(v) = log P(part of v) + log p(v | part)
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from math import log2
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from tessella.estimators.columns import Column
-from tessella.estimators.encoding import Encoding
 
 NARROWEST = 1e-3  # of the median bin; two numbers that differ by rounding do not make a bin of enormous density
+FEWEST = 8  # training rows in the bins of the tails
+BINS = (4, 8, 16, 32, 64, 128, 256)
+SHARES = (1.0, 0.05, 0.01, 0.002, 0.0005)  # of the rows, from which on a value of a grid is an atom; 1: none is
+SMOOTHINGS = (0.02, 0.1, 0.5, 2.0)
 
 
 @dataclass(frozen=True)
 class NumberBins:
-    """p(v | bin) = 1 / width between the edges; L / (L + d)^2 at distance d beyond them, L their span.
+    """p(v | part) = 1 for an atom, 1 / width between two edges, L / (L + d)^2 at distance d beyond them, L their span.
 
-    For counts, width is the number of integers in the bin, and beyond the edges the mass is that of [d, d + 1). Every
-    finite number has a positive likelihood. The codes: the bins, then below, above, and missing.
+    On a grid, numbers are integers, and those that are no atoms are closed up, v' = v - #{atoms < v}, before they are
+    binned: width is the number of integers in a bin, and beyond the edges the mass is that of [d, d + 1). So the parts
+    have total mass 1 each, and every finite number has a positive likelihood.
+
+    The parts: below, the bins, above, the atoms, missing if it may be. A missing number is NaN.
 
     Args:
-        edges: of half-open bins, rising, (bins + 1); integers for counts.
-        unit: it is a count.
+        edges: of half-open bins, rising, (bins + 1); integers on a grid.
+        atoms: rising, (A).
+        unit: it is on a grid.
+        missing: numbers may be missing.
     """
 
     edges: Tensor
+    atoms: Tensor
     unit: bool
+    missing: bool
 
     @classmethod
-    def of(cls, column: Column, values: np.ndarray, most: int) -> "NumberBins":
-        """At most so many bins, at the quantiles of a column's training values."""
-        unit = column.kind != "continuous"
-        if len(np.unique(values)) < 2:
-            first = float(values[0]) if len(values) else column.low
-            return cls(torch.tensor([first, first + column.high - column.low], dtype=torch.float64), unit)
-        inner = np.quantile(values, np.linspace(0, 1, most + 1)[:-1])
-        end = values.max() + 1 if unit else np.nextafter(values.max(), np.inf)
-        return cls(torch.from_numpy(_apart(np.append(np.floor(inner) if unit else inner, end))), unit)
+    def of(cls, column: Column, values: np.ndarray, most: int, atoms: np.ndarray) -> "NumberBins":
+        """About so many bins, at the quantiles of a column's training values that are there and no atoms."""
+        rest = values[~np.isin(values, atoms)]
+        rest = rest - np.searchsorted(atoms, rest) if column.discrete else rest
+        edges = _edges(rest, most, column)
+        return cls(torch.from_numpy(edges), torch.from_numpy(atoms), column.discrete, column.missing)
 
     @property
     def bins(self) -> int:
         """Bins between the edges."""
         return len(self.edges) - 1
 
-    def codes(self, values: Tensor, present: Tensor) -> Tensor:
-        """The bin of every value, (B)."""
-        inside = torch.searchsorted(self.edges, values.contiguous(), right=True) - 1
-        code = torch.where(values < self.edges[0], self.bins, inside)
-        code = torch.where(values >= self.edges[-1], self.bins + 1, code)
-        return torch.where(present, code, self.bins + 2)
+    @property
+    def parts(self) -> int:
+        """Number of parts."""
+        return self.bins + 2 + len(self.atoms) + self.missing
 
-    def log_spread(self, values: Tensor, present: Tensor) -> Tensor:
-        """log p(v | bin of v), 0 where it is missing, (B)."""
-        code, span = self.codes(values, present), self.edges[-1] - self.edges[0]
-        width = self.edges.diff()[code.clamp_max(self.bins - 1)]
-        under, over = (self.edges[0] - values - float(self.unit)).clamp_min(0), (values - self.edges[-1]).clamp_min(0)
+    @property
+    def places(self) -> Tensor:
+        """Where on the line each part lies, (parts); NaN for missing."""
+        middles = self._opened((self.edges[1:] + self.edges[:-1]) / 2)
+        ends, nowhere = torch.tensor([-torch.inf, torch.inf]), [torch.nan] * self.missing
+        return torch.cat([ends[:1], middles, ends[1:], self.atoms, torch.tensor(nowhere)])
+
+    def codes(self, values: Tensor) -> Tensor:
+        """The part of every value, (B)."""
+        code = torch.searchsorted(self.edges, self._closed(values), right=True)
+        if len(self.atoms):
+            place = torch.searchsorted(self.atoms, values).clamp_max(len(self.atoms) - 1)
+            code = torch.where(self.atoms[place] == values, self.bins + 2 + place, code)
+        return torch.where(values.isnan(), self.parts - 1, code)
+
+    def log_spread(self, values: Tensor) -> Tensor:
+        """log p(v | part of v), 0 for atoms and where it is missing, (B)."""
+        code, rest, span = self.codes(values), self._closed(values), self.edges[-1] - self.edges[0]
+        width = self.edges.diff()[(code - 1).clamp(0, self.bins - 1)]
+        under, over = (self.edges[0] - rest - float(self.unit)).clamp_min(0), (rest - self.edges[-1]).clamp_min(0)
         reach = span + torch.maximum(under, over)
         beyond = span.log() - reach.log() - (reach + float(self.unit)).log()
-        return torch.where(present, torch.where(code < self.bins, -width.log(), beyond), 0)
+        tail = (code == 0) | (code == self.bins + 1)
+        return torch.where(code > self.bins + 1, 0, torch.where(tail, beyond, -width.log()))
+
+    def draw(self, codes: Tensor) -> Tensor:
+        """A value of each of these parts, (B)."""
+        share = torch.rand(len(codes), dtype=torch.float64)
+        bin_ = (codes - 1).clamp(0, self.bins - 1)
+        span = self.edges[-1] - self.edges[0]
+        far = span * share / (1 - share)  # P(distance > d) = L / (L + d)
+        rest = self.edges[bin_] + share * self.edges.diff()[bin_]
+        rest = torch.where(codes == 0, self.edges[0] - far, rest)
+        rest = torch.where(codes == self.bins + 1, self.edges[-1] + far, rest)
+        values = self._opened(rest.floor() if self.unit else rest)
+        atoms = torch.cat([self.atoms, self.atoms.new_tensor([torch.nan])])
+        return torch.where(codes > self.bins + 1, atoms[(codes - self.bins - 2).clamp_min(0)], values)
+
+    def _closed(self, values: Tensor) -> Tensor:
+        """Integers that are no atoms, without the gaps that atoms leave."""
+        return values - torch.searchsorted(self.atoms, values) if self.unit else values
+
+    def _opened(self, rest: Tensor) -> Tensor:
+        """The inverse of `_closed`."""
+        if not self.unit:
+            return rest
+        return rest + torch.searchsorted(self.atoms - torch.arange(len(self.atoms)), rest, right=True)
+
+
+def _edges(values: np.ndarray, most: int, column: Column) -> np.ndarray:
+    """At quantiles of the values, evenly and then halving towards either end, where densities are steep."""
+    if len(values) == 0 or (values.min() == values.max() and not column.discrete):
+        first = float(values[0]) if len(values) else column.low
+        return np.array([first, first + column.high - column.low])
+    halvings = max(0, int(log2(max(1.0, len(values) / (most * FEWEST)))))
+    tail = 0.5 ** np.arange(halvings, 0, -1) / most
+    levels = np.concatenate([[0], tail, np.arange(1, most) / most, 1 - tail[::-1]])
+    inner = np.quantile(values, levels)
+    end = values.max() + 1 if column.discrete else np.nextafter(values.max(), np.inf)
+    return _apart(np.append(np.floor(inner) if column.discrete else inner, end))
 
 
 def _apart(edges: np.ndarray) -> np.ndarray:
@@ -74,39 +133,66 @@ def _apart(edges: np.ndarray) -> np.ndarray:
     return np.array([*kept, edges[-1]])
 
 
-class Bins:
-    """Rows (B, G + R) -> codes (B, N): the categorical columns as they are, then every number's bin.
+@dataclass(frozen=True)
+class NumberLaw:
+    """log p(v) = log P(part of v) + log p(v | part): the law of one column of numbers, v NaN where it is missing.
 
     Args:
-        encoding: of the rows.
-        rows: training rows, whose quantiles are the edges.
-        most: bins of each number.
+        bins: the parts.
+        log_mass: log P of each, (parts).
     """
 
-    def __init__(self, encoding: Encoding, rows: Tensor, most: int):
-        self.indicators, self.first = encoding.indicators, len(encoding.counts)
-        # A table of single values has one token that says nothing, and it must have a variable.
-        self.categories = max(len(encoding.categorical), int(not encoding.numbers))
-        self.numbers = []
-        for place, index in enumerate(encoding.numbers):
-            values, present = self._number(rows, place)
-            self.numbers.append(NumberBins.of(encoding.columns[index], values[present].numpy(), most))
-        missing = [int(indicator >= 0) for indicator in self.indicators]
-        binned = [number.bins + 2 + extra for number, extra in zip(self.numbers, missing, strict=True)]
-        self.counts = (*encoding.counts[: self.categories], *binned)
+    bins: NumberBins
+    log_mass: Tensor
 
-    def codes(self, rows: Tensor) -> Tensor:
-        """Rows -> codes, int64 (B, N)."""
-        binned = [number.codes(*self._number(rows, place)) for place, number in enumerate(self.numbers)]
-        return torch.cat([rows[:, : self.categories].long(), *[code[:, None] for code in binned]], 1)
+    @classmethod
+    def of(cls, column: Column, train: Tensor, validation: Tensor) -> "NumberLaw":
+        """Of the training values, with the atoms, bins and smoothing that the validation values like best."""
+        (learned, often), (watched, times) = (_different(values) for values in (train, validation))
+        present = train[~train.isnan()].numpy()
+        best, highest = None, -torch.inf
+        for atoms in _atom_sets(column, present):
+            for most in BINS:
+                bins = NumberBins.of(column, present, most, atoms)
+                frequency, seen = (_frequencies(bins, *pair) for pair in ((learned, often), (watched, times)))
+                law = cls(bins, smoothed(frequency, seen))
+                value = float(times @ law.log_prob(watched))
+                if best is None or value > highest:
+                    best, highest = law, value
+        assert best is not None
+        return best
 
-    def log_spread(self, rows: Tensor) -> Tensor:
-        """Sum over the numbers of log p(v | bin of v), (B)."""
-        parts = [number.log_spread(*self._number(rows, place)) for place, number in enumerate(self.numbers)]
-        return torch.stack([rows.new_zeros(len(rows)), *parts]).sum(0)
+    def log_prob(self, values: Tensor) -> Tensor:
+        """Exact log-likelihood of values, a mass or a density as the column has it: (B)."""
+        return self.log_mass[self.bins.codes(values)] + self.bins.log_spread(values)
 
-    def _number(self, rows: Tensor, place: int) -> tuple[Tensor, Tensor]:
-        """A number's values and whether they are there, (B) each."""
-        indicator = self.indicators[place]
-        present = torch.ones(len(rows), dtype=torch.bool) if indicator < 0 else rows[:, indicator] == 1
-        return rows[:, self.first + place].double(), present
+
+def smoothed(frequency: Tensor, seen: Tensor) -> Tensor:
+    """log (n_k + s) / (n + s K), with the s under which the numbers of validation rows `seen` are likeliest: (K)."""
+    tables = [(frequency + s).log() - (frequency.sum() + s * len(frequency)).log() for s in SMOOTHINGS]
+    return max(tables, key=lambda table: float(seen @ table))
+
+
+def _atom_sets(column: Column, values: np.ndarray) -> Iterator[np.ndarray]:
+    """The atoms that a continuous column has; on a grid, values that come more and more seldom."""
+    if not column.discrete:
+        yield np.array(column.atoms)
+        return
+    different, frequency = np.unique(values, return_counts=True)
+    sizes = set()
+    for share in SHARES:
+        atoms = different[(frequency > share * len(values)) & (frequency > 1)]
+        if len(atoms) not in sizes:
+            sizes.add(len(atoms))
+            yield atoms
+
+
+def _different(values: Tensor) -> tuple[Tensor, Tensor]:
+    """The different values, and how often each comes."""
+    different, frequency = np.unique(values.numpy(), return_counts=True)
+    return torch.from_numpy(different), torch.from_numpy(frequency).double()
+
+
+def _frequencies(bins: NumberBins, values: Tensor, often: Tensor) -> Tensor:
+    """How often each part comes, (parts)."""
+    return torch.bincount(bins.codes(values), weights=often, minlength=bins.parts)

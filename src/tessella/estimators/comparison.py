@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 
 from tessella.estimators.encoding import Encoding
-from tessella.estimators.rivals import fit_rivals
+from tessella.estimators.learning import Plan
+from tessella.estimators.rivals import PLAN, fit_rivals
 
 MODEL = "TabularFlow"
 
@@ -30,7 +31,7 @@ class Likelihood(TypedDict):
 
 
 def compare(
-    encoding: Encoding, train: Tensor, validation: Tensor, held_out: Tensor, scores: Tensor
+    encoding: Encoding, train: Tensor, validation: Tensor, held_out: Tensor, scores: Tensor, plan: Plan = PLAN
 ) -> list[Likelihood]:
     """The flow, then its rivals, the last of them the independent columns.
 
@@ -40,8 +41,9 @@ def compare(
         validation: rows that choose their settings.
         held_out: rows to compare on.
         scores: the flow's log-likelihood of them, (B).
+        plan: how the causal transformer is trained: as long as the flow was.
     """
-    rivals = fit_rivals(encoding, train, validation)
+    rivals = fit_rivals(encoding, train, validation, plan)
     scored = {MODEL: scores} | {rival.name: rival.log_prob(held_out) for rival in rivals}
     learned_from = {MODEL: len(train)} | {rival.name: rival.rows for rival in rivals}
     plain = scored[rivals[-1].name]

@@ -1,6 +1,6 @@
 """A table's columns as the tokens of a model, and back."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tessella.estimators.columns import Column, Kind
+from tessella.estimators.columns import Column
 from tessella.estimators.values import Value, shown
 
 
@@ -16,9 +16,10 @@ from tessella.estimators.values import Value, shown
 class Encoding:
     """rows (B, G + R): codes of the G categorical tokens, then R numbers, which is what `MixedDequantizer` takes.
 
-    The categorical tokens are the columns of at least two categories, then an indicator (0 missing, 1 present) for each
-    column of numbers in which some are missing. Where that makes none there is one token with a single category, as
-    there must be one. A column with a single value needs no token: it has probability 1.
+    The categorical tokens are the columns of at least two categories, then an indicator for each column of numbers in
+    which some are missing or atoms: 1 says that the number is there, the other codes that it is missing or which atom
+    it is (`Column.states`). Where that makes none there is one token with a single category, as there must be one. A
+    column with a single value needs no token: it has probability 1.
     """
 
     columns: tuple[Column, ...]
@@ -30,8 +31,8 @@ class Encoding:
 
     @cached_property
     def indicated(self) -> list[int]:
-        """Columns of numbers with missing values, in the order of their indicators."""
-        return [i for i, column in enumerate(self.columns) if column.number and column.missing]
+        """Columns of numbers with missing values or atoms, in the order of their indicators."""
+        return [i for i, column in enumerate(self.columns) if column.number and len(column.states) > 1]
 
     @cached_property
     def numbers(self) -> list[int]:
@@ -42,7 +43,7 @@ class Encoding:
     def counts(self) -> tuple[int, ...]:
         """Categories of each categorical token."""
         own = tuple(len(self.columns[i].categories) for i in self.categorical)
-        return own + (2,) * len(self.indicated) or (1,)
+        return own + tuple(len(self.columns[i].states) for i in self.indicated) or (1,)
 
     @property
     def ordinal(self) -> list[bool]:
@@ -52,9 +53,8 @@ class Encoding:
 
     @property
     def unit(self) -> list[bool]:
-        """For each number whether it is a count."""
-        discrete: tuple[Kind, ...] = ("count", "date")
-        return [self.columns[i].kind in discrete for i in self.numbers]
+        """For each number whether it is an integer, of steps, with a mass."""
+        return [self.columns[i].discrete for i in self.numbers]
 
     @property
     def indicators(self) -> list[int]:
@@ -80,27 +80,48 @@ class Encoding:
     def encode(self, columns: Sequence[list[Value]], unseen: str = "error") -> Tensor:
         """Columns of plain values -> rows, (B, G + R), double precision, nothing missing."""
         encoded = [c.encode(values, unseen) for c, values in zip(self.columns, columns, strict=True)]
-        rows = np.zeros((len(columns[0]), len(self.counts) + len(self.numbers)))
-        for i in range(len(self.columns)):
-            tokens = self.tokens(i)
-            if tokens:
-                rows[:, tokens[-1]] = np.nan_to_num(encoded[i])
-            if len(tokens) > 1:
-                rows[:, tokens[0]] = ~np.isnan(encoded[i])
+        return self.assemble(encoded)
+
+    def assemble(self, encoded: Sequence[np.ndarray]) -> Tensor:
+        """For every column its codes, or numbers in steps with NaN where missing -> rows, (B, G + R)."""
+        rows = np.zeros((len(encoded[0]), len(self.counts) + len(self.numbers)))
+        for i, values in enumerate(encoded):
+            rows[:, self.tokens(i)] = self.place(i, values)
         return torch.from_numpy(rows)
 
     def decode(self, rows: Tensor) -> list[list[Value]]:
         """Rows -> columns of plain values."""
         table = rows.double().cpu().numpy()
-        return [column.decode(self._column(table, i)) for i, column in enumerate(self.columns)]
+        return [column.decode(self.values(i, table)) for i, column in enumerate(self.columns)]
 
-    def _column(self, table: np.ndarray, i: int) -> np.ndarray:
-        tokens = self.tokens(i)
+    def place(self, column: int, encoded: np.ndarray) -> np.ndarray:
+        """Codes, or numbers with NaN where missing, as they stand in a row: (B, tokens of the column)."""
+        tokens = self.tokens(column)
+        if len(tokens) < 2:
+            return np.repeat(encoded[:, None], len(tokens), 1)
+        state = np.ones(len(encoded))
+        for code, value in enumerate(self.columns[column].states):
+            state[np.isnan(encoded) if np.isnan(value) else encoded == value] = code
+        return np.stack([state, np.where(state == 1, encoded, 0)], 1)
+
+    def values(self, column: int, table: np.ndarray) -> np.ndarray:
+        """The inverse of `place`, from whole rows (B, G + R): (B)."""
+        tokens = self.tokens(column)
         if not tokens:
             return np.zeros(len(table))
-        return (
-            table[:, tokens[0]] if len(tokens) == 1 else np.where(table[:, tokens[0]] == 1, table[:, tokens[1]], np.nan)
-        )
+        if len(tokens) == 1:
+            return table[:, tokens[0]]
+        said = np.array(self.columns[column].states)[table[:, tokens[0]].astype(np.int64)]
+        return np.where(np.isinf(said), table[:, tokens[1]], said)
+
+    def settled(self, given: Mapping[int, Sequence[float]]) -> dict[int, list[float]]:
+        """Values of columns as they stand in a row, where an atom may still be written as a number that is there."""
+        settled = {}
+        for column, standing in given.items():
+            row = np.zeros((1, len(self.counts) + len(self.numbers)))
+            row[0, self.tokens(column)] = standing
+            settled[column] = self.place(column, self.values(column, row))[0].tolist()
+        return settled
 
     def _indicator(self, column: int) -> int:
         return len(self.categorical) + self.indicated.index(column)

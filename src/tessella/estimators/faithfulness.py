@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from tessella.baselines.trees import mutual_information
-from tessella.estimators.bins import Bins
+from tessella.estimators.codes import Codes, number_laws
 from tessella.estimators.encoding import Encoding
 from tessella.estimators.texts import text
 
@@ -59,7 +59,7 @@ class View:
     """
 
     def __init__(self, encoding: Encoding, column: int, rows: Tensor):
-        self.spec, self.tokens = encoding.columns[column], encoding.tokens(column)
+        self.encoding, self.column, self.spec = encoding, column, encoding.columns[column]
         self.labels: list[str] = []
         self.ends: list[str] = []
         if self.spec.number:
@@ -69,12 +69,12 @@ class View:
 
     def shares(self, rows: Tensor) -> Tensor:
         """The share of rows with each code, (codes)."""
-        codes = self._bars(rows) if self.spec.number else self.place[rows[:, self.tokens[0]].long()]
+        codes = self._bars(rows) if self.spec.number else self.place[self._values(rows).long()]
         return torch.bincount(codes, minlength=len(self.labels)).double() / len(rows)
 
     def _categories(self, rows: Tensor) -> None:
         names = self.spec.categories
-        frequency = torch.bincount(rows[:, self.tokens[0]].long(), minlength=len(names))
+        frequency = torch.bincount(self._values(rows).long(), minlength=len(names))
         kept = frequency.argsort(descending=True, stable=True)[:CATEGORIES]
         kept = kept if self.spec.kind == "categorical" else kept.sort().values
         self.place = torch.full((len(names),), len(kept))
@@ -84,11 +84,12 @@ class View:
             self.labels.append(f"{len(names) - len(kept):,} others")
 
     def _histogram(self, rows: Tensor) -> None:
-        values = self._present(rows)[0].numpy()
+        values = self._values(rows).numpy()
+        values = values[~np.isnan(values)]
         low, high = (float(np.quantile(values, p)) for p in (TRIMMED, 1 - TRIMMED)) if len(values) else (0.0, 0.0)
         if low == high:
             low, high = self.spec.low, self.spec.high
-        discrete = self.spec.kind != "continuous"
+        discrete = self.spec.discrete
         if discrete:  # bars of equally many integers
             low, span = np.floor(low), int(np.floor(high) - np.floor(low)) + 1
             least = -(-span // BARS)
@@ -101,15 +102,14 @@ class View:
         self.labels = [""] * (len(self.edges) - 1) + ["missing"] * self.spec.missing
 
     def _bars(self, rows: Tensor) -> Tensor:
-        values, present = self._present(rows)
-        codes = torch.full((len(rows),), len(self.edges) - 1)
-        codes[present] = (torch.searchsorted(self.edges, values, right=True) - 1).clamp(0, len(self.edges) - 2)
-        return codes
+        values = self._values(rows)
+        bars = len(self.edges) - 1
+        codes = (torch.searchsorted(self.edges, values, right=True) - 1).clamp(0, bars - 1)
+        return torch.where(values.isnan(), bars, codes)
 
-    def _present(self, rows: Tensor) -> tuple[Tensor, Tensor]:
-        """The values that are there, and where."""
-        present = rows[:, self.tokens[0]] == 1 if len(self.tokens) > 1 else torch.ones(len(rows), dtype=torch.bool)
-        return rows[present, self.tokens[-1]], present
+    def _values(self, rows: Tensor) -> Tensor:
+        """The column's codes, or numbers with NaN where missing, (B)."""
+        return torch.from_numpy(np.ascontiguousarray(self.encoding.values(self.column, rows.numpy())))
 
 
 def marginals(encoding: Encoding, real: Tensor, sampled: Tensor) -> list[Marginal]:
@@ -135,8 +135,8 @@ def _marginal(encoding: Encoding, column: int, real: Tensor, sampled: Tensor) ->
 def associations(encoding: Encoding, real: Tensor, sampled: Tensor) -> Association:
     """How much each pair of columns has to do with each other, in both; numbers are cut at their quantiles."""
     columns = [*encoding.categorical, *encoding.numbers]
-    bins = Bins(encoding, real, QUANTILES)
-    first, second, drawn = (_normalised(bins, real, rows) for rows in _alike(real, sampled))
+    coding = Codes(encoding, number_laws(encoding, real, real), QUANTILES)
+    first, second, drawn = (_normalised(coding, real, rows) for rows in _alike(real, sampled))
     strength = _off_diagonal(first).sum(0)
     strongest = strength.argsort(descending=True)[:ASSOCIATED].tolist()
     shown = sorted(strongest[: len(columns)], key=lambda place: columns[place])
@@ -157,13 +157,13 @@ def _alike(real: Tensor, sampled: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return real[:count], real[-count:], sampled[:count]
 
 
-def _normalised(bins: Bins, real: Tensor, rows: Tensor) -> Tensor:
+def _normalised(coding: Codes, real: Tensor, rows: Tensor) -> Tensor:
     """I(a; b) / sqrt(H(a) H(b)), (N, N); rare categories together are one."""
-    codes, known = bins.codes(rows), bins.codes(real)
-    for j, count in enumerate(bins.counts):
+    codes, known = coding.codes(rows), coding.codes(real)
+    for j, count in enumerate(coding.counts):
         rank = torch.bincount(known[:, j], minlength=count).argsort(descending=True, stable=True).argsort()
         codes[:, j] = rank[codes[:, j]].clamp_max(CATEGORIES)
-    information = mutual_information(codes, [min(count, CATEGORIES + 1) for count in bins.counts])
+    information = mutual_information(codes, [min(count, CATEGORIES + 1) for count in coding.counts])
     entropy = information.diag()
     return information / (entropy * entropy[:, None]).sqrt().clamp_min(1e-12)
 

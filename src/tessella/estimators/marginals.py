@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from tessella.dequantizers.mixed import MixedDequantizer
+from tessella.estimators.columns import Column
 from tessella.estimators.encoding import Encoding
 from tessella.models import SemiDiscrete
 
@@ -26,7 +27,7 @@ class Marginals:
     def draw(self, column: int, count: int) -> Tensor:
         """So many values of a column, as they stand in a row: (count, tokens of the column)."""
         spec, tokens = self.encoding.columns[column], self.encoding.tokens(column)
-        codes = torch.multinomial(torch.tensor(spec.frequencies).double(), count, replacement=True).double()
+        codes = torch.multinomial(self._frequencies(spec), count, replacement=True).double()
         if not spec.number:
             return codes[:, None].to(self.device)
         place = tokens[-1] - len(self.encoding.counts)
@@ -34,13 +35,13 @@ class Marginals:
         z[:, place] = torch.randn(count, dtype=torch.float64).to(self.device)
         value = self.scale.inverse(z)[:, place].clamp(spec.low, spec.high)
         value = value.floor() if self.encoding.unit[place] else value
-        present = codes.to(self.device)
-        return torch.stack([present, value * present], 1) if len(tokens) > 1 else value[:, None]
+        state = codes.to(self.device)
+        return torch.stack([state, torch.where(state == 1, value, 0)], 1) if len(tokens) > 1 else value[:, None]
 
     def log_prob(self, column: int, rows: Tensor) -> Tensor:
         """log f of a column's values in rows (B, G + R): (B)."""
         spec, tokens = self.encoding.columns[column], self.encoding.tokens(column)
-        shares = torch.tensor(spec.frequencies, dtype=torch.float64, device=rows.device)
+        shares = self._frequencies(spec).to(rows.device)
         log_shares = (shares / shares.sum()).log()
         if not spec.number:
             return log_shares[rows[:, tokens[0]].long()]
@@ -50,5 +51,11 @@ class Marginals:
         log_density = slope - 0.5 * z.square() - 0.5 * log(2 * pi)
         if len(tokens) == 1:
             return log_density
-        present = rows[:, tokens[0]].long()
-        return log_shares[present] + torch.where(present == 1, log_density, 0)
+        state = rows[:, tokens[0]].long()
+        return log_shares[state] + torch.where(state == 1, log_density, 0)
+
+    @staticmethod
+    def _frequencies(spec: Column) -> Tensor:
+        """Rows of each category, or of each state of a number; of none there is half a one, since models draw it."""
+        frequencies = spec.state_frequencies if spec.number else spec.frequencies
+        return torch.tensor(frequencies, dtype=torch.float64).clamp_min(0.5)

@@ -1,7 +1,7 @@
 """Everything that a report shows of a fitted table, as plain data: `overview.json` beside the model."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, Self, TypedDict
@@ -17,8 +17,10 @@ from tessella.estimators.comparison import Likelihood, compare, shuffled
 from tessella.estimators.encoding import Encoding
 from tessella.estimators.faithfulness import Association, Marginal, associations, marginals
 from tessella.estimators.inputs import matched
+from tessella.estimators.learning import Plan
 from tessella.estimators.mosaics import Mosaic, mosaics
 from tessella.estimators.network import log_likelihood
+from tessella.estimators.rivals import PLAN
 from tessella.estimators.texts import text
 from tessella.training.randomness import derived_seed, seed_noise, undisturbed_noise
 
@@ -40,6 +42,8 @@ class ColumnSummary(TypedDict):
     kind: str
     categories: int
     missing: float
+    measure: str
+    """What the likelihood of its numbers is made of: masses on a grid, a density, masses on single values."""
 
 
 class Reason(TypedDict):
@@ -131,7 +135,7 @@ def gather(flow: "TabularFlow", X: Any) -> Overview:
         held_out=held_out,
         scored_rows=len(scored),
         samples=flow.samples_,
-        likelihoods=compare(encoding, rows[train], rows[parts["validation"]], rows[scored], scores),
+        likelihoods=compare(encoding, rows[train], rows[parts["validation"]], rows[scored], scores, _plan(flow)),
         seconds=float(flow.history_[-1]["seconds"]),
         steps=flow.n_iter_,
         stopped=flow.stopped_,
@@ -151,6 +155,12 @@ def _encoded(flow: "TabularFlow", X: Any) -> Tensor:
     return flow.encoding_.encode(matched(frames.read(X), flow.layout_), flow.unseen)
 
 
+def _plan(flow: "TabularFlow") -> Plan:
+    """For the transformer at least as much time as the flow took."""
+    seconds = max(float(flow.history_[-1]["seconds"]), flow.time_budget or 0.0)
+    return replace(PLAN, seed=flow.seed_, device=flow.device, time_budget=seconds, progress=flow.progress)
+
+
 def _draws(flow: "TabularFlow") -> tuple[Tensor, Tensor]:
     """Sampled rows (B, G + R), inside the range of each column, and some draws of the density (b, G + R, D)."""
     model, encoding = flow.model_, flow.encoding_
@@ -168,6 +178,7 @@ def _summary(column: Column, rows: int) -> ColumnSummary:
         kind=column.kind,
         categories=len(column.categories) - (None in column.categories),
         missing=gone / rows,
+        measure=column.measure,
     )
 
 

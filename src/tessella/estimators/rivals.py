@@ -1,74 +1,120 @@
-"""What one would use instead, on the same rows and in the same units: exact likelihoods of mixed tables."""
+"""What one would use instead, on the same rows and in the same measure: exact likelihoods of mixed tables."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
-from tessella.baselines import Baseline, ChowLiu, Independent
+from tessella.baselines import Baseline, CausalTransformer, ChowLiu, Independent
 from tessella.baselines.classes import fit_classes
-from tessella.estimators.bins import Bins
+from tessella.estimators.bins import NumberLaw, smoothed
+from tessella.estimators.codes import Codes, number_laws
 from tessella.estimators.encoding import Encoding
+from tessella.estimators.learning import Plan, single_precision, train_by_plan
+from tessella.training.randomness import derived_seed, undisturbed_noise
 
-BINS = (8, 16, 32)  # of each number
+SIZES = (8, 16, 32)  # codes of each number
 SECONDS_FOR_CLASSES = 30.0  # as many classes as the validation rows like and this leaves time for
 SMOOTHINGS = (1.0, 8.0)  # of the tree
 LARGEST_TABLE = 2**22  # pairs of categories that the tree may join; it is also tried with a quarter of the rows
+WIDTH, LAYERS, DROPOUT = 64, 2, 0.1  # of the transformer
+EPOCHS, FEWEST_STEPS = 100, 1000  # of the transformer at most, so that its schedule ends where it has learned enough
+PLAN = Plan(seed=0, device="auto", max_steps=None, time_budget=60.0, learning_rate=2e-3, batch_size=128, progress=False)
+"""How the transformer is trained where nobody says."""
 
 
 @dataclass(frozen=True)
 class Rival:
-    """log p(row) = log P(codes) + log p(numbers | bins): a discrete model that scores the rows of a mixed table."""
+    """log p(row) = log P(codes) + log p(numbers | codes): a discrete model that scores the rows of a mixed table."""
 
     name: str
     model: Baseline
-    bins: Bins
+    codes: Codes
     rows: int
     """Training rows it learned from."""
+    exact: bool = True
 
-    def log_prob(self, rows: Tensor) -> Tensor:
-        """Exact log-likelihood of rows (B, G + R), in nats: (B)."""
-        return self.model.log_prob(self.bins.codes(rows)) + self.bins.log_spread(rows)
+    @torch.no_grad()
+    def log_prob(self, rows: Tensor, samples: int | None = None) -> Tensor:
+        """Log-likelihood of rows (B, G + R), in nats: (B); exact, whatever `samples` says."""
+        return self.model.log_prob(self.codes.codes(rows)).double() + self.codes.log_spread(rows)
+
+    def sample(self, rows: int) -> Tensor:
+        """So many new rows, (rows, G + R)."""
+        return self.codes.draw(self.model.sample(rows))
 
 
-Candidates = Callable[[Sequence[int], Tensor, Tensor], Iterator[Baseline]]
+Candidates = Callable[[Sequence[int], Tensor, Tensor, Plan], Iterator[Baseline]]
 
 
-def _mixtures(counts: Sequence[int], train: Tensor, validation: Tensor) -> Iterator[Baseline]:
-    yield fit_classes(counts, train, validation, seconds=SECONDS_FOR_CLASSES)
+def _mixtures(counts: Sequence[int], train: Tensor, validation: Tensor, plan: Plan) -> Iterator[Baseline]:
+    yield fit_classes(counts, train, validation, seconds=SECONDS_FOR_CLASSES, seed=plan.seed, progress=plan.progress)
 
 
-def _trees(counts: Sequence[int], train: Tensor, validation: Tensor) -> Iterator[Baseline]:
+def _trees(counts: Sequence[int], train: Tensor, validation: Tensor, plan: Plan) -> Iterator[Baseline]:
     for largest in (LARGEST_TABLE, len(train) // 4):
         for smoothing in SMOOTHINGS:
             yield ChowLiu(counts).fit(train, smoothing, largest_table=largest)
 
 
-def _independent(counts: Sequence[int], train: Tensor, validation: Tensor) -> Iterator[Baseline]:
-    yield Independent(counts).fit(train)
+def _transformers(counts: Sequence[int], train: Tensor, validation: Tensor, plan: Plan) -> Iterator[Baseline]:
+    steps = max(FEWEST_STEPS, EPOCHS * len(train) // plan.batch_size)
+    with single_precision(), undisturbed_noise(torch.device("cpu")):
+        torch.manual_seed(derived_seed(plan.seed, "transformer"))
+        model = CausalTransformer(counts, WIDTH, LAYERS, DROPOUT)
+        train_by_plan(model, (train, validation), replace(plan, max_steps=steps))
+    yield model.cpu()
 
 
-RIVALS: dict[str, tuple[Candidates, int]] = {
-    "latent classes": (_mixtures, 20_000),
-    "Chow-Liu tree": (_trees, 50_000),
-    "independent columns": (_independent, 50_000),
+def _independent(counts: Sequence[int], train: Tensor, validation: Tensor, plan: Plan) -> Iterator[Baseline]:
+    """Every column with the smoothing that the validation rows like best."""
+    model = Independent(counts)
+    for j, count in enumerate(counts):
+        frequency, seen = (torch.bincount(part[:, j], minlength=count).double() for part in (train, validation))
+        model.log_table[model.segment(j)] = smoothed(frequency, seen)
+    yield model
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Models that the validation rows choose from, most training rows for them, and codes of each number."""
+
+    candidates: Candidates
+    rows: int | None
+    sizes: tuple[int | None, ...] = SIZES
+
+
+RIVALS: dict[str, Recipe] = {
+    "latent classes": Recipe(_mixtures, 20_000),
+    "Chow-Liu tree": Recipe(_trees, 50_000),
+    "causal transformer": Recipe(_transformers, None, (48,)),
+    "independent columns": Recipe(_independent, None, (None,)),
 }
-"""Models by name, and how many training rows they are given at most."""
+"""Models by name; the last is what the others are measured against."""
 
 
-def fit_rivals(encoding: Encoding, train: Tensor, validation: Tensor) -> list[Rival]:
-    """One of each, with the settings that the validation rows like best; rows are (B, G + R), in random order."""
-    return [_best(name, encoding, train, validation) for name in RIVALS]
+def fit_rivals(
+    encoding: Encoding, train: Tensor, validation: Tensor, plan: Plan = PLAN, names: Iterable[str] = tuple(RIVALS)
+) -> list[Rival]:
+    """One of each, with the settings that the validation rows like best.
+
+    Args:
+        encoding: of the rows.
+        train, validation: rows (B, G + R), in random order.
+        plan: how the transformer is trained: seconds, device, whether to show progress.
+        names: which of them.
+    """
+    laws = number_laws(encoding, train, validation)
+    return [_best(name, encoding, laws, (train, validation), plan) for name in names]
 
 
-@torch.no_grad()
-def _best(name: str, encoding: Encoding, train: Tensor, validation: Tensor) -> Rival:
-    candidates, most = RIVALS[name]
-    rows = train[:most]
+def _best(name: str, encoding: Encoding, laws: Sequence[NumberLaw], rows: tuple[Tensor, Tensor], plan: Plan) -> Rival:
+    recipe, validation = RIVALS[name], rows[1]
+    train = rows[0][: recipe.rows]
     tried = []
-    for bins in [Bins(encoding, rows, number) for number in (BINS if encoding.numbers else BINS[:1])]:
-        for model in candidates(bins.counts, bins.codes(rows), bins.codes(validation)):
-            rival = Rival(name, model, bins, len(rows))
+    for codes in [Codes(encoding, laws, size) for size in (recipe.sizes if laws else recipe.sizes[:1])]:
+        for model in recipe.candidates(codes.counts, codes.codes(train), codes.codes(validation), plan):
+            rival = Rival(name, model, codes, len(train))
             tried.append((float(rival.log_prob(validation).mean()), rival))
     return max(tried, key=lambda pair: pair[0])[1]

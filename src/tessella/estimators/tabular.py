@@ -48,17 +48,20 @@ class Embedding:
 class TabularFlow(DensityMixin, BaseEstimator):
     """log p(row) >= E_q log 1/S sum_s p(x_s) / q(x_s | row): how likely each row of a table is, and more such rows.
 
-    All columns join one flow. Its likelihood is a mass in categorical, ordinal, boolean, count and date columns and a
-    density, per unit of the column, in continuous ones: rows can be compared with each other, tables in other units
-    cannot. Missing values are modelled, as a category of their own or by an indicator; no row is dropped.
+    All columns join one flow. Its likelihood is a mass in categorical, ordinal, boolean, count, grid and date columns
+    and a density, per unit of the column, in continuous ones, but for values that repeat there (a zero in every second
+    row), which have masses: rows can be compared with each other, tables in other units cannot. Missing values are
+    modelled, as a category of their own or by an indicator; no row is dropped.
 
     Types of columns, where `column_types` does not say: booleans are "boolean"; text is "categorical" ("ordinal" where
     the dtype has an order); integers, also those written as floats, are "ordinal" with at most 30 different values and
-    "count" with more; other numbers are "continuous", or "ordinal" with at most 30 values of ten rows each; dates are
-    "date", counted in days. A column with a single value is kept, has probability 1, and accepts no other value.
+    "count" with more; other numbers are "ordinal" with at most 30 values of ten rows each, else "grid" if they are all
+    multiples of 0.1, 0.01, ... or 0.000001 and often equal, else "continuous"; dates are "date", counted in days. A
+    column with a single value is kept, has probability 1, and accepts no other value.
 
     Args:
-        column_types: type of some columns by name: "categorical", "ordinal", "boolean", "count", "continuous", "date".
+        column_types: type of some columns by name: "categorical", "ordinal", "boolean", "count", "grid",
+            "continuous", "date".
         dim: dimensions of each column's cells.
         blocks: coupling blocks of the flow.
         width: width of its networks.
@@ -71,8 +74,8 @@ class TabularFlow(DensityMixin, BaseEstimator):
         batch_size: rows per update.
         samples: S of the bound that scores; None: 64, or 16 with groups of columns, whose bound is nearly tight.
         validation_fraction: share of the rows held out for early stopping.
-        test_fraction: share of the rows that training does not look at, except for the list of categories and the range
-            of numbers; `parts_` says which.
+        test_fraction: share of the rows that training does not look at, except for the list of categories and the
+            range, the grid and the repeated values of numbers; `parts_` says which.
         unseen: what to do with a category that training did not see: "error", or "missing" to take it for missing.
         device: "auto", "cpu" or "cuda".
         random_state: fixes split, training, scores and samples.
@@ -180,7 +183,7 @@ class TabularFlow(DensityMixin, BaseEstimator):
         check_is_fitted(self, "model_")
         if not isinstance(n, numbers.Integral) or n < 1:
             raise ValueError(f"n: got {n!r}; expected a positive integer")
-        given = conditioning.given_values(self.encoding_, conditions or {})
+        given = self.encoding_.settled(conditioning.given_values(self.encoding_, conditions or {}))
         state = self.random_state if random_state is None else random_state
         device = self.model_.device
         with undisturbed_noise(device):
