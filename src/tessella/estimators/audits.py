@@ -30,9 +30,11 @@ if TYPE_CHECKING:
     from tessella.estimators.tabular import TabularFlow
 
 REFERENCE_ROWS, VALIDATION_SHARE = 6000, 0.2  # drawn from the model, for the reference to learn from
-MOST_POINTS = 20_000  # of the grid that integrates
-FEWEST, MOST = 64, 1024  # points of a real number; fewer are too coarse, more change nothing
+MOST_EVALUATIONS = 400_000  # of the grid that integrates, importance samples counted
+FEWEST, MOST = 512, 4096  # points of a real number; fewer are too coarse, more change nothing
 TAIL = 12  # intervals beyond the outermost draws, each twice as long as the one before
+OUTERMOST = 9.0  # logit of the outermost quantiles of the draws
+MIDDLE = 0.998  # share of the draws whose range is cut evenly, too
 
 Fit = Callable[[Encoding, Tensor, Tensor], Likelihood]
 
@@ -79,11 +81,11 @@ def audit(
 def _mass_audit(model: Likelihood, encoding: Encoding, drawn: Tensor, samples: int) -> AuditResult | None:
     if not encoding.numbers:
         return sum_to_one_audit(model, encoding.counts, samples)
-    grid = grid_of(encoding, drawn)
+    grid = grid_of(encoding, drawn, MOST_EVALUATIONS // (1 if model.exact else samples))
     return None if grid is None else integral_audit(model, grid, samples)
 
 
-def grid_of(encoding: Encoding, drawn: Tensor, most: int = MOST_POINTS) -> Grid | None:
+def grid_of(encoding: Encoding, drawn: Tensor, most: int) -> Grid | None:
     """All rows (B, G + R) of a small table: every code, every integer, real numbers by quadrature; None if too many.
 
     A number that is not there, as its indicator says (any code but 1), stands at 0, once. Where the others lie is taken
@@ -106,44 +108,60 @@ def grid_of(encoding: Encoding, drawn: Tensor, most: int = MOST_POINTS) -> Grid 
 
 
 def _axes(encoding: Encoding, drawn: Tensor, most: int) -> list[Grid] | None:
-    """An axis for each number, all their points together at most so many; None if that is too few."""
+    """An axis for each number, the product of their points at most so many; None if that is too few."""
     first = len(encoding.counts)
     present = _present(encoding, drawn[:, :first])
     values = [drawn[present[:, i], first + i] for i in range(len(encoding.numbers))]
-    counts = {i: _counts(v) for i, v in enumerate(values) if encoding.unit[i]}
-    left = most // max(1, prod(map(len, counts.values())))
-    reals = len(values) - len(counts)
-    points = int(left ** (1 / reals) + 1e-9) if reals else FEWEST
-    if left < 1 or points < FEWEST or not all(map(len, values)):
+    if not all(map(len, values)):
         return None
-    return [counts[i] if i in counts else real_axis(v, min(points, MOST)) for i, v in enumerate(values)]
+    ranges = [(float(v.min()), float(v.max())) for v, unit in zip(values, encoding.unit, strict=True) if unit]
+    left = most / prod(3 * (high - low + 1) for low, high in ranges)
+    reals = len(values) - len(ranges)
+    points = int(left ** (1 / reals) + 1e-9) if reals else MOST
+    if left < 1 or points < FEWEST:
+        return None
+    axes = zip(values, encoding.unit, strict=True)
+    return [integer_axis(v) if unit else real_axis(v, min(points, MOST)) for v, unit in axes]
 
 
-def _counts(values: Tensor) -> Grid:
-    """Every integer between the smallest and the largest value, and as many on both sides again."""
+def integer_axis(values: Tensor) -> Grid:
+    """Every integer between the smallest and the largest of the values, and as many again on both sides.
+
+    >>> integer_axis(torch.tensor([2, 3])).points.flatten().tolist()
+    [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+    """
     low, high = float(values.min()), float(values.max())
     span = high - low + 1
     return Grid.of_axis(torch.arange(low - span, high + span + 1, dtype=torch.float64))
 
 
 def real_axis(values: Tensor, points: int) -> Grid:
-    """Gauss's rule of two points between quantiles of the values, and in ever longer intervals beyond them.
+    """Gauss's rule of two points in intervals where the values are, and in ever longer ones beyond them.
+
+    Of the cuts one half are quantiles, so that a narrow peak is not missed; a quarter quantiles that are even in their
+    logits, so that long tails have short intervals, too; and a quarter even in the middle of the values, so that a gap
+    between two peaks is not one interval.
 
     Args:
         values: of the number, about as it is distributed.
         points: how many.
 
-    >>> axis = real_axis(torch.randn(5000, generator=torch.Generator().manual_seed(0)), 200)
+    >>> axis = real_axis(torch.randn(5000, generator=torch.Generator().manual_seed(0)), 400)
     >>> density = torch.distributions.Normal(0.0, 1.0).log_prob(axis.points[:, 0]).exp()
     >>> round(float((density * axis.volume).sum()), 3)
     1.0
     """
-    inner = torch.quantile(values.double(), torch.linspace(0, 1, points // 2 - 2 * TAIL + 1).double()).unique()
+    values, cuts = values.double(), points // 8 - TAIL // 2
+    logits, evenly = (torch.linspace(-end, end, cuts, dtype=torch.float64) for end in (OUTERMOST, MIDDLE))
+    levels = torch.cat([torch.linspace(0, 1, 2 * cuts, dtype=torch.float64), logits.sigmoid()])
+    low, high = torch.quantile(values, (1 + evenly[[0, -1]]) / 2)
+    middle = low + (high - low) * (evenly / MIDDLE + 1) / 2
+    inner = torch.cat([torch.quantile(values, levels), middle]).unique()
     steps = inner.diff()[[0, -1]] * (2.0 ** torch.arange(TAIL)[:, None])  # (TAIL, 2), both ends
     reach = steps.cumsum(0)
     edges = torch.cat([inner[0] - reach[:, 0].flip(0), inner, inner[-1] + reach[:, 1]])
-    middle, half = (edges[1:] + edges[:-1]) / 2, edges.diff() / 2
-    return Grid.of_axis(torch.cat([middle - half / 3**0.5, middle + half / 3**0.5]), torch.cat([half, half]))
+    centre, half = (edges[1:] + edges[:-1]) / 2, edges.diff() / 2
+    return Grid.of_axis(torch.cat([centre - half / 3**0.5, centre + half / 3**0.5]), torch.cat([half, half]))
 
 
 def _present(encoding: Encoding, codes: Tensor) -> Tensor:
