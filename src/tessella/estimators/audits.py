@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 REFERENCE_ROWS, VALIDATION_SHARE = 6000, 0.2  # drawn from the model, for the reference to learn from
 MOST_EVALUATIONS = 400_000  # of the grid that integrates, importance samples counted
-FEWEST, MOST = 512, 4096  # points of a real number; fewer are too coarse, more change nothing
+FEWEST, MOST = 512, 2048  # points of a real number; fewer are too coarse, more change nothing
 TAIL = 12  # intervals beyond the outermost draws, each twice as long as the one before
 OUTERMOST = 9.0  # logit of the outermost quantiles of the draws
 MIDDLE = 0.998  # share of the draws whose range is cut evenly, too
