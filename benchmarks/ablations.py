@@ -1,7 +1,7 @@
 """The launch lines behind docs/ablations.md: printed, or run one after another.
 
-python -m benchmarks.ablations cpu          # groups of columns: half an hour on one core
-python -m benchmarks.ablations gpu          # flows without groups: minutes
+python -m benchmarks.ablations cpu          # blocks of columns: half an hour on one core
+python -m benchmarks.ablations gpu          # flows: minutes
 python -m benchmarks.ablations cpu --run    # executed; then `tessella results` renders the page
 
 Small models, equally many steps within a group: what helps at this size, not how far it goes.
@@ -12,7 +12,7 @@ import shlex
 from benchmarks.launch import launch
 
 SMALL_FLOW = (
-    "--data mushroom --method voronoi --preset ungrouped --steps 4000 --accelerator cuda",
+    "--data mushroom --method voronoi --preset affine --steps 4000 --accelerator cuda",
     "model.dim=4 model.blocks=6 model.width=64 model.layers=1 model.noise_blocks=2 model.noise_width=64 "
     "model.nets=plain",
 )
@@ -28,27 +28,22 @@ FLOW = {
     "couplings move by 4 logistics, learning rate 5e-3": "model.modes=4 training.learning_rate=5e-3",
     "flat MLP couplings": "model.density=flat model.width=256 model.layers=2",
 }
-SMALL_GROUPED = (
-    "--data connect4 --method voronoi --steps 400 --test-rows 500 --samples 20 --accelerator cpu",
-    "model.width=64 model.layers=2 model.dropout=0 training.batch_size=128 training.learning_rate=2e-3 "
-    "training.validation_rows=500",
+SMALL_BLOCKS = (
+    "--data connect4 --method blocks --steps 800 --accelerator cpu",
+    "model.width=64 model.layers=2 model.dropout=0 training.batch_size=128 training.learning_rate=2e-3",
 )
-GROUPED = {
-    "reference: 8 groups, 16 classes, 2 dimensions": "",
+BLOCKS = {
+    "reference: 8 groups, 16 components": "",
     "1 group": "model.groups=1",
     "2 groups": "model.groups=2",
     "4 groups": "model.groups=4",
     "16 groups": "model.groups=16",
     "42 groups: every column in turn": "model.groups=42",
-    "1 class: independent within a group": "model.classes=1",
-    "64 classes": "model.classes=64",
-    "4 dimensions": "model.dim=4",
-    "no noise blocks": "model.noise_blocks=0",
-    "IW-4 objective": "model.train_samples=4",
-    "Laguerre cells": "model.dequantizer=laguerre",
-    "2 coupling blocks before the modes": "model.blocks=2",
+    "42 groups, 1 component: a causal transformer": "model.groups=42 model.components=1",
+    "1 component: independent within a group": "model.components=1",
+    "64 components": "model.components=64",
 }
-GROUPS = {"cpu": ("groups of columns", SMALL_GROUPED, GROUPED), "gpu": ("flow", SMALL_FLOW, FLOW)}
+GROUPS = {"cpu": ("blocks of columns", SMALL_BLOCKS, BLOCKS), "gpu": ("flow", SMALL_FLOW, FLOW)}
 
 
 def lines(part: str) -> list[str]:

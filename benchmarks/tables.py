@@ -8,16 +8,16 @@ python -m benchmarks.tables cpu --run    # the same, executed; then `tessella re
 from benchmarks.launch import launch
 
 DATA = ("nursery", "mushroom", "connect4", "pokerhands", "pokerhands --dealt", "forests")
-COUNTED = ("independent", "chow-liu", "mixture --minutes 3")
+COUNTED = ("independent", "chow-liu", "mixture --minutes 3", "voronoi --preset mixture-start --minutes 3")
 TRAINED = (
+    "blocks --minutes 6",
     "voronoi --minutes 6",
-    "voronoi --preset parallel --minutes 7",
-    "voronoi --preset ungrouped --minutes 7",
+    "voronoi --preset affine --minutes 7",
     "voronoi --preset paper --minutes 5",
-    "simplex --minutes 6",
-    "binary-argmax --minutes 6",
+    "simplex --preset affine --minutes 6",
+    "binary-argmax --preset affine --minutes 6",
     "discrete-flow --minutes 2",
-    "transformer --minutes 2",
+    "transformer --minutes 6",
 )
 
 

@@ -44,8 +44,8 @@ DENSITIES = {
         torch.ones(3),
     ),
     "latent-classes": lambda: (perturbed(LatentClasses((3,), 2, classes=4)), None),
-    "coupled-modes": lambda: (perturbed(CoupledModes((3, 2), 1, groups=2, classes=3, width=8, layers=1)), None),
-    "coupled-modes-one-group": lambda: (perturbed(CoupledModes((3, 2), 1, 1, classes=3, width=8, layers=1)), None),
+    "coupled-modes": lambda: (perturbed(CoupledModes((3, 2), 1, groups=2, components=3, width=8, layers=1)), None),
+    "coupled-modes-one-group": lambda: (perturbed(CoupledModes((3, 2), 1, 1, components=3, width=8, layers=1)), None),
     "zuko-spline": lambda: (ZukoDensity(zuko.flows.NSF(2, transforms=2, hidden_features=[16]), (1, 2)), None),
 }
 
@@ -110,7 +110,7 @@ def test_token_coupling_needs_two_dimensions():
 
 @torch.no_grad()
 def test_coupled_modes_score_the_same_in_pieces(monkeypatch):
-    density = perturbed(CoupledModes((3, 2, 4), 2, groups=2, classes=3, width=8, layers=1))
+    density = perturbed(CoupledModes((3, 2, 4), 2, groups=2, components=3, width=8, layers=1))
     x = density.sample((50,))
     whole = density.log_prob(x)
     monkeypatch.setattr("tessella.densities.coupled.NUMBERS_AT_ONCE", 7 * (3 * 4 * 3 + 16 * 8 * 3))

@@ -84,7 +84,7 @@ def test_the_rate_is_chosen_on_validation_rows_alone():
     """Also where the test rows would have preferred the other one."""
 
     def run(rate, validation, nll):
-        result = FitResult(best_step=1, best_validation=validation, steps=1, seconds=1.0, stopped="steps")
+        result = FitResult(1, validation, validation + 1, steps=1, seconds=1.0, stopped="steps")
         return Fitted(SMALL, build_density(SMALL, 2), replace(BRIEF, learning_rate=rate), result, nll, 0.1)
 
     chosen = Chosen((run(0.1, 2.0, 5.0), run(0.2, 3.0, 4.0)))

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from tessella.data import TABLES
+from tessella.data import TABLES, load_table
 from tessella.experiments import speed
 from tessella.experiments.changes import changed, parse_changes
 from tessella.experiments.published import FLOORS, PUBLISHED, below_floor
@@ -14,7 +14,7 @@ from tessella.experiments.speed import measure_sampling
 from tessella.experiments.tables import TableTask, importance_curve, recipe_of, run_table
 from tessella.experiments.tables_methods import build_network
 from tessella.experiments.tables_recipes import BEST, DEFAULTS
-from tessella.training import TrainingConfig
+from tessella.training import TrainingConfig, load_best
 from tessella.training.pace import measure_pace
 
 KEYS = {
@@ -30,7 +30,7 @@ KEYS = {
     "iw_nll",
     "iw_samples",
 }
-KEYS |= {"stderr", "validation_nll", "floor", "command", "commit", "hardware", "parameters", "test_rows", "exact"}
+KEYS |= {"initial_nll", "best_step", "stderr", "validation_nll", "floor", "command", "commit", "hardware", "parameters", "test_rows", "exact"}
 KEYS |= {"curve", "iw_curve", "model", "training", "matmul_precision", "dealt", "stopped", "test_rows_available"}
 FLOW = {"model.blocks": 2, "model.width": 8, "model.layers": 1, "model.noise_blocks": 1, "model.noise_width": 8}
 TRAINING = {"training.validation_rows": 40, "training.batch_size": 32}
@@ -39,12 +39,15 @@ SMALL = {
     "simplex": FLOW | TRAINING,
     "binary-argmax": FLOW | TRAINING,
     "discrete-flow": TRAINING | {"model.layers": 2, "model.width": 8},
+    "blocks": TRAINING | {"model.layers": 1, "model.width": 8, "model.groups": 3},
     "transformer": TRAINING | {"model.layers": 1, "model.width": 8},
     "mixture": {"model.components": (2, 3)},
     "independent": {},
     "chow-liu": {},
 }
-EXACT = {"discrete-flow", "transformer", "mixture", "independent", "chow-liu"}
+EXACT = {"discrete-flow", "transformer", "blocks", "mixture", "independent", "chow-liu"}
+NURSERY = load_table("nursery").schema.counts
+COUNTED = {"mixture", "independent", "chow-liu"}
 
 
 def task(method: str, **options) -> TableTask:
@@ -64,6 +67,11 @@ def test_every_method_gives_a_valid_record(method, tmp_path):
     assert (record["data"], record["method"], record["test_rows"]) == ("nursery", method, 60)
     assert record["test_rows_available"] == 1296
     assert record["exact"] == (method in EXACT)
+    if method in COUNTED:
+        assert (record["initial_nll"], record["best_step"]) == (None, None)
+    else:
+        assert record["initial_nll"] == record["curve"][0][1] >= record["validation_nll"]
+        assert (record["best_step"] == 0) == (record["initial_nll"] == record["validation_nll"])
     assert record["iw_nll"] >= record["floor"] - 3 * record["stderr"]
     if method in EXACT:
         assert (record["elbo_nll"], record["iw_samples"], record["iw_curve"]) == (record["iw_nll"], 0, [])
@@ -117,14 +125,32 @@ def test_importance_curve_of_weights_that_are_all_the_same_is_flat():
     assert importance_curve(model, torch.zeros(5, 2), 10) == [[1, 2.0], [3, 2.0], [10, 2.0]]
 
 
-@pytest.mark.parametrize("preset", ["best", "parallel", "ungrouped", "paper"])
+def test_the_start_follows_the_seed(tmp_path):
+    """Two seeds find two mixtures, so that several seeds are several models even where learning adds nothing."""
+    small = {"model.classes": 4, "model.width": 8, "model.noise_width": 8, **TRAINING}
+    runs = {
+        name: run_table(task("voronoi", preset="mixture-start", seed=seed, steps=1, changes=small), tmp_path / name)
+        for name, seed in (("a", 0), ("b", 1), ("again", 0))
+    }
+    started = {name: run["initial_nll"] for name, run in runs.items()}
+    assert started["a"] == started["again"] != started["b"]
+    weights = {}  # of the mixture itself, not of the noise around it
+    for name in ("a", "b"):
+        model = build_network(recipe_of(task("voronoi", preset="mixture-start", changes=small)).model, NURSERY)
+        load_best(model, tmp_path / name)
+        weights[name] = model.density.base.log_weight.sort().values
+    assert (weights["a"] - weights["b"]).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("preset", ["best", "affine", "mixture-start", "paper"])
 def test_recipes_are_what_the_method_says(preset):
-    for data in BEST:
-        for method in ("voronoi",) if preset == "ungrouped" else ("voronoi", "simplex", "binary-argmax"):
+    for data in (*BEST, "nursery"):
+        for method in ("voronoi",) if preset == "mixture-start" else ("voronoi", "simplex", "binary-argmax"):
             recipe = recipe_of(TableTask(DataConfig(data), method, preset, seed=3))
             assert recipe.model.dequantizer == method
             assert recipe.model.density == ("flat" if preset == "paper" else "token")
             assert recipe.training.seed == 3
+            assert (recipe.model.base == "classes") == (preset == "mixture-start")
     with pytest.raises(ValueError, match="got 'paper' for 'transformer'; expected 'best'"):
         recipe_of(TableTask(DataConfig("nursery"), "transformer", "paper"))
     with pytest.raises(ValueError, match="these follow from --steps or --minutes"):
@@ -163,9 +189,9 @@ def test_published_values_below_the_floor_are_known():
 
 
 def test_sampling_speed_counts_passes_and_rows(monkeypatch):
-    small = {name: SMALL[name] for name in ("voronoi", "transformer")}
-    monkeypatch.setitem(BEST, "nursery", small | {"voronoi": small["voronoi"] | {"model.base": "coupled"}})
-    monkeypatch.setattr(speed, "METHODS", (("voronoi", "best"), ("transformer", "best")))
+    methods = ("voronoi", "blocks", "transformer")
+    monkeypatch.setitem(BEST, "nursery", {name: SMALL[name] for name in methods})
+    monkeypatch.setattr(speed, "METHODS", [(method, "best") for method in methods])
     record = measure_sampling("nursery", rows=(1, 20), accelerator="cpu", seed=0)
-    assert [one["passes"] for one in record["measured"]] == [8 + SMALL["voronoi"]["model.blocks"], 8]
+    assert [one["passes"] for one in record["measured"]] == [SMALL["voronoi"]["model.blocks"], 3, 8]
     assert all(value > 0 for one in record["measured"] for value in one["rows_per_second"])

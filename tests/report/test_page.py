@@ -107,7 +107,7 @@ def test_the_figures_are_those_of_the_overview(overview, read):
 
 def race(overview: dict[str, Any], lead: float, error: float = 0.05) -> dict[str, Any]:
     """The flow ahead of latent classes by so much, and of the others by 2 nats more."""
-    for extra, each in zip((0, 0, 2, 2), overview["likelihoods"], strict=True):
+    for extra, each in zip((0, 0, 2, 2, 2), overview["likelihoods"], strict=True):
         own = each is overview["likelihoods"][0]
         each |= {"nll": 10.0 if own else 10 + lead + extra, "error": 0.1}
         each |= {"lead": 0.0 if own else lead + extra, "lead_error": 0.0 if own else error}
@@ -128,6 +128,39 @@ def test_the_headline_says_who_won(overview, lead, title, story):
     assert said[0].startswith(title)
     assert story in said[1]
     assert f"at most 10.00{SPACE}±{SPACE}0.10 nats per row" in said[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "verb"),
+    [
+        ("causal transformer", "predicts"),
+        ("Chow-Liu tree", "predicts"),
+        ("latent classes", "predict"),
+        ("independent columns", "predict"),
+    ],
+)
+def test_the_headline_is_grammatical(overview, name, verb):
+    race(overview, 1.0)
+    for each in overview["likelihoods"]:
+        if each["name"] == name:
+            each |= {"nll": 9.0, "lead": -1.0}
+    assert verdict(overview)[0] == f"Here {name} {verb} rows better than TabularFlow"
+
+
+def test_nobody_is_less_likely_under_independent_columns_that_are_as_good(overview):
+    race(overview, 0.0)
+    overview["likelihoods"][-1] |= {"nll": 10.0, "lead": 0.005}
+    assert "less likely" not in verdict(overview)[1]
+    race(overview, 0.0)
+    assert "7.4 times less likely" in verdict(overview)[1]
+
+
+def test_it_says_how_numbers_are_measured(overview, read):
+    assert "a density elsewhere" in read.text
+    assert "masses on integers" in read.text
+    for column in overview["columns"]:
+        column["categories"] = column["categories"] or 2
+    assert "a density elsewhere" not in Reader(page(overview, "model")).text
 
 
 def test_a_difference_that_nobody_will_notice_is_called_small(overview):

@@ -1,6 +1,7 @@
 """What a user would try first: models of rows with exact likelihoods, to stand beside ours in every table."""
 
 from tessella.baselines.base import Baseline
+from tessella.baselines.blocks import BlockAutoregressiveMixture
 from tessella.baselines.chow_liu import ChowLiu
 from tessella.baselines.discrete_flow import DiscreteFlow
 from tessella.baselines.independent import Independent
@@ -11,6 +12,7 @@ BASELINES: dict[str, type[Baseline]] = {
     "independent": Independent,
     "chow-liu": ChowLiu,
     "mixture": CategoricalMixture,
+    "blocks": BlockAutoregressiveMixture,
     "causal-transformer": CausalTransformer,
     "discrete-flow": DiscreteFlow,
 }
@@ -18,6 +20,7 @@ BASELINES: dict[str, type[Baseline]] = {
 __all__ = [
     "BASELINES",
     "Baseline",
+    "BlockAutoregressiveMixture",
     "CategoricalMixture",
     "CausalTransformer",
     "ChowLiu",

@@ -1,6 +1,6 @@
 """Mixture of products of categoricals, by expectation maximisation."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Self
 
 import torch
@@ -131,7 +131,20 @@ class CategoricalMixture(Baseline):
     def _log_prob(self, codes: Tensor) -> Tensor:
         return self._joint(codes).logsumexp(-1)
 
+    @torch.no_grad()
+    def propose(self, rows: int, given: Mapping[int, int]) -> tuple[Tensor, Tensor]:
+        """Rows from P(c | c_j = given[j]), (rows, N), exactly, and log P(given) for each of them, (rows)."""
+        joint = self.log_weight
+        for j, code in given.items():
+            joint = joint + self.log_table[int(self.offset[j]) + code]
+        component = torch.multinomial(joint.softmax(0), rows, replacement=True)
+        columns = [
+            torch.full_like(component, given[j])
+            if j in given
+            else draw(self.log_table[self.segment(j)].T[component])
+            for j in range(len(self.counts))
+        ]
+        return torch.stack(columns, -1), joint.logsumexp(0).expand(rows)
+
     def _sample(self, rows: int) -> Tensor:
-        component = torch.multinomial(self.log_weight.exp(), rows, replacement=True)
-        columns = [draw(self.log_table[self.segment(j)].T[component]) for j in range(len(self.counts))]
-        return torch.stack(columns, -1)
+        return self.propose(rows, {})[0]

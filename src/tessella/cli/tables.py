@@ -10,10 +10,18 @@ import tyro
 def tables(
     data: Literal["connect4", "forests", "mushroom", "nursery", "pokerhands", "uscensus90"],
     method: Literal[
-        "voronoi", "simplex", "binary-argmax", "discrete-flow", "independent", "chow-liu", "mixture", "transformer"
+        "voronoi",
+        "simplex",
+        "binary-argmax",
+        "discrete-flow",
+        "independent",
+        "chow-liu",
+        "mixture",
+        "blocks",
+        "transformer",
     ],
     dealt: bool = False,
-    preset: Literal["best", "parallel", "ungrouped", "paper"] = "best",
+    preset: Literal["best", "affine", "mixture-start", "paper"] = "best",
     minutes: float = 0.0,
     steps: int = 0,
     seed: int = 0,
@@ -34,8 +42,9 @@ def tables(
         data: which table.
         method: a dequantizer with the preset's density, a baseline of the paper, or what one would use instead.
         dealt: pokerhands: deal the hands (their law is known) instead of reading the file.
-        preset: best: our choices; parallel: a flow that moves all columns at once, for a GPU; ungrouped: the same for
-            Voronoi, by affine couplings; paper: the published architecture and budget, for a GPU.
+        preset: best: our choices, dequantizers learned from scratch, for a GPU; affine: the same with affine couplings;
+            mixture-start: Voronoi from a fitted mixture of categoricals, on a CPU; paper: the published architecture
+            and budget, for a GPU.
         minutes: train for about so long: steps are timed first, and as many planned as fit. 0 for the preset's steps.
         steps: train for exactly so many steps instead.
         seed: of initialisation, batches, noise and importance samples; the splits are fixed.

@@ -8,9 +8,8 @@ from torch import Tensor, nn
 
 from tessella import checks
 from tessella.densities.base import Density
-from tessella.nets import StagedTransformer
+from tessella.nets import BlockMixture
 
-SPREAD = 0.3  # of the random start, so that no two classes are the same
 NUMBERS_AT_ONCE = 2**27  # in memory, where points are scored or drawn
 EMBEDDED = 0.1  # size of what the network is told about a mode, at the start
 
@@ -20,53 +19,28 @@ class CoupledModes(Density):
 
     A coupling flow of G layers, each of which moves one group given the groups before it, by the exact transport of a
     mixture to the base instead of an affine map; written as the density that this gives. It is autoregressive over
-    groups and parallel within them: points are scored in one pass and drawn in G, however many variables.
+    groups and parallel within them: points are scored in one pass and drawn in G, however many variables. With
+    categories alone the points carry nothing: `baselines.BlockAutoregressiveMixture` is the same without them.
 
     The network sees of a variable which mode it is in, softly: r_jk = N(x_j; c_jk, s_jk) / sum_l N(x_j; c_jl, s_jl).
 
     Args:
         counts: number of modes K_j of each of the N variables.
         dim: D, coordinates of a variable.
-        groups: G; variable j is in group j mod G.
-        classes: M, kinds of values that a group can take together.
-        width, layers, dropout: of the network.
-        fast: see `TokenTransformer`.
+        groups, components, width, layers: see `BlockMixture`.
 
-    >>> CoupledModes((2, 3, 2), dim=2, groups=2, classes=4, width=8, layers=1).sample((5,)).shape
+    >>> CoupledModes((2, 3, 2), dim=2, groups=2, components=4, width=8, layers=1).sample((5,)).shape
     torch.Size([5, 3, 2])
     """
 
-    group: Tensor
-    missing: Tensor
-
-    def __init__(
-        self,
-        counts: Sequence[int],
-        dim: int,
-        groups: int,
-        classes: int,
-        width: int,
-        layers: int,
-        dropout: float = 0.0,
-        fast: bool = False,
-    ):
+    def __init__(self, counts: Sequence[int], dim: int, groups: int, components: int, width: int, layers: int):
         super().__init__()
         variables, modes = len(counts), max(counts)
-        for name, value, most in (("groups", groups, variables), ("classes", classes, 2**20)):
-            if not 1 <= value <= most:
-                raise ValueError(f"{name}: got {value}; expected between 1 and {most}")
-        self.counts, self.groups, self.classes = tuple(counts), groups, classes
-        self.event_shape = (variables, dim)
-        self.register_buffer("group", torch.arange(variables) % groups, persistent=False)
-        missing = torch.arange(modes) >= torch.tensor(list(counts))[:, None]
-        self.register_buffer("missing", missing, persistent=False)  # (N, K)
+        self.counts, self.event_shape = tuple(counts), (variables, dim)
+        self.mixture = BlockMixture(counts, groups, components, width, layers)
         self.centre = nn.Parameter(torch.randn(variables, modes, dim))
         self.log_scale = nn.Parameter(torch.zeros(variables, modes, dim))
-        self.logit = nn.Parameter(SPREAD * torch.randn(variables, classes, modes))
-        self.log_weight = nn.Parameter(torch.zeros(groups, classes))
         self.embed = nn.Parameter(EMBEDDED * torch.randn(variables, modes, width))
-        self.net = StagedTransformer(self.group, width, layers, dropout, fast)
-        self.head = nn.Parameter(torch.zeros(variables, width, classes * (modes + 1)))
 
     def log_prob(self, x: Tensor, context: None = None) -> Tensor:
         points = x.reshape(-1, *self.event_shape)
@@ -75,15 +49,13 @@ class CoupledModes(Density):
 
     def _points_at_once(self) -> int:
         """How many points may be scored together, as each takes the memory of all its tables."""
-        return max(1, NUMBERS_AT_ONCE // (self.logit.numel() + 16 * self.embed.shape[-1] * len(self.counts)))
+        return max(1, NUMBERS_AT_ONCE // self.mixture.numbers_per_row)
 
     def _log_prob(self, x: Tensor) -> Tensor:
         kernel = self._kernel(x)
-        log_table, votes = self._tables(self.net(self._values(kernel)), slice(None))
-        by_variable = (log_table + kernel[..., None, :]).logsumexp(-1)  # (B, N, M)
-        log_weight = self.log_weight.expand(len(votes), -1, -1).index_add(1, self.group, votes).log_softmax(-1)
-        total = log_weight.index_add(1, self.group, by_variable).logsumexp(-1).sum(-1)
-        return total - 0.5 * x.shape[-1] * x.shape[-2] * log(2 * pi)
+        log_table, log_weight = self.mixture(self._values(kernel))
+        by_component = (log_table + kernel[..., None, :]).logsumexp(-1)  # (B, N, M)
+        return self.mixture.total(log_weight, by_component) - 0.5 * x.shape[-1] * x.shape[-2] * log(2 * pi)
 
     @torch.no_grad()
     def sample(self, shape: tuple[int, ...], context: None = None) -> Tensor:
@@ -94,10 +66,9 @@ class CoupledModes(Density):
     def _sample(self, size: int) -> Tensor:
         points = self.centre.new_zeros(size, *self.event_shape)
         row = torch.arange(size, device=points.device)
-        for g in range(self.groups):
-            members = (self.group == g).nonzero()[:, 0]
-            log_table, votes = self._tables(self.net.answer(self._values(self._kernel(points)), g), members)
-            chosen = torch.multinomial((votes.sum(1) + self.log_weight[g]).softmax(-1), 1)[:, 0]
+        for g in range(self.mixture.groups):
+            members, log_table, log_weight = self.mixture.of_group(self._values(self._kernel(points)), g)
+            chosen = torch.multinomial(log_weight.exp(), 1)[:, 0]
             table = log_table[row, :, chosen].exp()  # (B, n, K)
             mode = torch.multinomial(table.flatten(0, 1), 1).view(size, len(members))
             centre, scale = self.centre[members, mode], self.log_scale[members, mode].exp()
@@ -122,23 +93,16 @@ class CoupledModes(Density):
             if value.shape != shape:
                 raise ValueError(f"{name}: got shape {tuple(value.shape)}; expected {shape}")
             checks.finite(name, value)
-        self.centre[~self.missing] = centre.to(self.centre)
-        self.log_scale[~self.missing] = scale.log().to(self.log_scale)
-        marginal = torch.zeros_like(self.centre[..., 0])
-        marginal[~self.missing] = log_marginal.to(marginal)
-        self.logit.add_(marginal[:, None])
+        present = ~self.mixture.absent
+        self.centre[present] = centre.to(self.centre)
+        self.log_scale[present] = scale.log().to(self.log_scale)
+        self.mixture.start(log_marginal)
 
     def _values(self, kernel: Tensor) -> Tensor:
         """What the network sees of each variable, (B, N, width)."""
         return torch.einsum("bnk,nkw->bnw", kernel.softmax(-1), self.embed)
 
-    def _tables(self, answers: Tensor, variables: Tensor | slice) -> tuple[Tensor, Tensor]:
-        """log P_mjk of n variables, (B, n, M, K), and how each votes on its group's classes, (B, n, M)."""
-        out = torch.einsum("bnw,nwo->bno", answers, self.head[variables]).unflatten(-1, (self.classes, -1))
-        logit = (out[..., :-1] + self.logit[variables]).masked_fill(self.missing[variables, None], -torch.inf)
-        return logit.log_softmax(-1), out[..., -1]
-
     def _kernel(self, points: Tensor) -> Tensor:
         """log N(x_j; c_jk, s_jk) without its constant, (B, N, K); -inf for modes that a variable does not have."""
         z = (points[..., None, :] - self.centre) * (-self.log_scale).exp()
-        return (-0.5 * z.square().sum(-1) - self.log_scale.sum(-1)).masked_fill(self.missing, -torch.inf)
+        return (-0.5 * z.square().sum(-1) - self.log_scale.sum(-1)).masked_fill(self.mixture.absent, -torch.inf)

@@ -45,7 +45,7 @@ def modes_of(cells: VoronoiCells, codes: Tensor, numbers: int) -> Modes:
     for j, count in enumerate(cells.counts):
         here, near = anchors[j, :count], spread[j, :count, None].expand(count, cells.dim)
         mode = (
-            torch.arange(count) if count <= MOST else _shared_modes(here, torch.bincount(codes[:, j], minlength=count))
+            torch.arange(count) if count <= MOST else shared_modes(here, torch.bincount(codes[:, j], minlength=count))
         )
         category_mode.append(mode)
         centre, around = _grouped(here, near, mode, min(count, MOST))
@@ -66,7 +66,7 @@ def mode_counts(counts: tuple[int, ...], numbers: int) -> tuple[int, ...]:
     return (*(min(count, MOST) for count in counts), *[KNOTS] * numbers)
 
 
-def _shared_modes(points: Tensor, frequency: Tensor) -> Tensor:
+def shared_modes(points: Tensor, frequency: Tensor) -> Tensor:
     """The mode of each category at points (K, D): its own if it is frequent, else that of its group."""
     order = frequency.argsort(descending=True)
     frequent, rare = order[: MOST - SHARED], order[MOST - SHARED :]

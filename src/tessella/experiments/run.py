@@ -8,14 +8,12 @@ from typing import Any
 import torch
 
 from tessella import records
-from tessella.baselines import Independent
 from tessella.baselines.classes import fit_classes
 from tessella.data import TABLES, TOYS, Schema, Table, Variable, load_table, quantized_toy
-from tessella.densities import CoupledModes, Flow, LatentClasses
+from tessella.densities import Flow, LatentClasses
 from tessella.dequantizers.cells import NARROW, VoronoiCells
 from tessella.dequantizers.modes import modes_of
 from tessella.models import SemiDiscrete, SemiDiscreteConfig, build
-from tessella.models.build import MODES
 from tessella.training import FitResult, RunFolder, TrainingConfig, fit, load_best
 
 QUANTIZED = "quantized-"
@@ -82,7 +80,7 @@ def train_run(config: RunConfig, folder: Path) -> tuple[TrainedRun, FitResult]:
     table = load_data(config.data)
     torch.manual_seed(config.training.seed)
     model = build(config.model, table.schema.counts)
-    start(model, config.model, table)
+    start(model, config.model, table, config.training.seed)
     about = {
         "preset": config.preset,
         "data": asdict(config.data),
@@ -94,12 +92,15 @@ def train_run(config: RunConfig, folder: Path) -> tuple[TrainedRun, FitResult]:
     return TrainedRun(folder, config, table, model), result
 
 
-def start(model: SemiDiscrete, config: SemiDiscreteConfig, table: Table) -> None:
-    """Put cells and base where the training rows suggest; what is to be learned from scratch stays."""
+def start(model: SemiDiscrete, config: SemiDiscreteConfig, table: Table, seed: int) -> None:
+    """Put cells and base where the training rows suggest; what is to be learned from scratch stays.
+
+    Another seed finds another mixture; the noise of positions comes from torch's generator.
+    """
     cells = model.dequantizer.cells
     if config.placement == "profiles":
         cells.arrange(table.train)
-    if config.base not in MODES:
+    if config.base != "classes":
         return
     assert isinstance(cells, VoronoiCells)
     cells.spread_out()
@@ -107,12 +108,9 @@ def start(model: SemiDiscrete, config: SemiDiscreteConfig, table: Table) -> None
     modes = modes_of(cells, table.train, numbers=0)
     base = model.density.base if isinstance(model.density, Flow) else model.density
     train, validation = (modes.of_rows(part, torch.empty(len(part), 0)) for part in (table.train, table.validation))
-    if isinstance(base, CoupledModes):
-        base.start(Independent(modes.counts).log_frequencies(train), modes.centre, modes.scale)
-    else:
-        assert isinstance(base, LatentClasses)
-        classes = fit_classes(modes.counts, train, validation, config.classes)
-        base.start(classes.log_weight, classes.log_table, modes.centre, modes.scale)
+    assert isinstance(base, LatentClasses)
+    classes = fit_classes(modes.counts, train, validation, config.classes, seed=seed)
+    base.start(classes.log_weight, classes.log_table, modes.centre, modes.scale)
 
 
 def load_run(folder: Path, device: str = "cpu") -> TrainedRun:
@@ -148,6 +146,8 @@ def record_of(run: TrainedRun, **measured: Any) -> dict[str, Any]:
         "preset": run.config.preset,
         "steps": standing.step,
         "seconds": round(standing.seconds, 1),
+        "initial_nll": standing.initial_validation,
+        "best_step": standing.best_step,
         "validation_nll": standing.best_validation,
         **measured,
         "floor": run.table.floor,

@@ -17,7 +17,12 @@ from tessella.models import SemiDiscrete
 from tessella.training.config import Accelerator
 
 REPEATS = 5
-METHODS: tuple[tuple[Method, Preset], ...] = (("voronoi", "best"), ("voronoi", "ungrouped"), ("transformer", "best"))
+METHODS: tuple[tuple[Method, Preset], ...] = (
+    ("blocks", "best"),
+    ("voronoi", "best"),
+    ("voronoi", "affine"),
+    ("transformer", "best"),
+)
 
 
 def measure_sampling(data: str, rows: Sequence[int], accelerator: Accelerator, seed: int) -> dict[str, Any]:

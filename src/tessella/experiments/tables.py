@@ -18,7 +18,7 @@ from tessella.experiments.changes import changed
 from tessella.experiments.planning import Effort, matmul_precision
 from tessella.experiments.run import DataConfig, load_data
 from tessella.experiments.tables_methods import CountingConfig, Fitted, Job, MixtureConfig, Recipe, fit_method
-from tessella.experiments.tables_recipes import BEST, RECIPES, Method, Preset
+from tessella.experiments.tables_recipes import RECIPES, Method, Preset, differences
 from tessella.models import SemiDiscrete, SemiDiscreteConfig
 from tessella.models.semidiscrete import log_mean_exp
 from tessella.training.randomness import derived_seed
@@ -58,9 +58,7 @@ def recipe_of(task: TableTask) -> Recipe:
         raise ValueError(
             f"set: got {', '.join(planned)}; expected other fields, these follow from --steps or --minutes"
         )
-    recipe = recipes[task.method]
-    if task.preset == "best":
-        recipe = changed(recipe, BEST.get(task.data.name, {}).get(task.method, {}))
+    recipe = changed(recipes[task.method], differences(task.preset, task.data.name, task.method))
     return changed(replace(recipe, training=task.applied(recipe.training)), task.changes)
 
 
@@ -120,6 +118,8 @@ def _of_fit(fitted: Fitted) -> dict[str, Any]:
         "steps": fitted.steps,
         "seconds": round(fitted.seconds, 3),
         "stopped": fitted.stopped,
+        "initial_nll": fitted.initial_nll,
+        "best_step": fitted.best_step,
         "validation_nll": fitted.validation_nll,
         "validation_samples": fitted.model.validation_samples if isinstance(fitted.model, SemiDiscrete) else 0,
         "curve": fitted.curve,

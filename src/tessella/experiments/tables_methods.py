@@ -9,7 +9,15 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from tessella.baselines import Baseline, CategoricalMixture, CausalTransformer, ChowLiu, DiscreteFlow, Independent
+from tessella.baselines import (
+    Baseline,
+    BlockAutoregressiveMixture,
+    CategoricalMixture,
+    CausalTransformer,
+    ChowLiu,
+    DiscreteFlow,
+    Independent,
+)
 from tessella.data import Table
 from tessella.experiments.planning import curve, scheduled
 from tessella.experiments.run import DataConfig, RunConfig, train_run
@@ -24,6 +32,18 @@ class TransformerConfig:
     width: int = 256
     layers: int = 6
     dropout: float = 0.1
+
+
+@dataclass(frozen=True)
+class BlocksConfig:
+    """`BlockAutoregressiveMixture`."""
+
+    groups: int = 8
+    components: int = 16
+    width: int = 256
+    layers: int = 4
+    dropout: float = 0.0
+    nets: Literal["plain", "fast"] = "fast"
 
 
 @dataclass(frozen=True)
@@ -50,7 +70,10 @@ class CountingConfig:
     structure: Literal["independent", "tree"] = "independent"
 
 
-ModelConfig = SemiDiscreteConfig | TransformerConfig | DiscreteFlowConfig | MixtureConfig | CountingConfig
+ModelConfig = (
+    SemiDiscreteConfig | TransformerConfig | BlocksConfig | DiscreteFlowConfig | MixtureConfig | CountingConfig
+)
+Network = SemiDiscrete | CausalTransformer | BlockAutoregressiveMixture | DiscreteFlow
 
 
 @dataclass(frozen=True)
@@ -88,6 +111,10 @@ class Fitted:
     seconds: float
     stopped: str
     validation_nll: float
+    initial_nll: float | None
+    """The same before the first update; None where nothing is trained."""
+    best_step: int | None
+    """After which the weights were taken: 0 where learning added nothing to the start."""
     curve: list[list[float]]
     """[seconds, validation_nll], thinned."""
 
@@ -97,12 +124,15 @@ def fit_method(job: Job) -> Fitted:
     return FITS[type(job.recipe.model)](job)
 
 
-def build_network(config: ModelConfig, counts: Sequence[int]) -> SemiDiscrete | CausalTransformer | DiscreteFlow:
+def build_network(config: ModelConfig, counts: Sequence[int]) -> Network:
     """The untrained model of a method that is trained."""
     if isinstance(config, SemiDiscreteConfig):
         return build(config, counts)
     if isinstance(config, TransformerConfig):
         return CausalTransformer(counts, config.width, config.layers, config.dropout)
+    if isinstance(config, BlocksConfig):
+        size = (config.groups, config.components, config.width, config.layers)
+        return BlockAutoregressiveMixture(counts, *size, config.dropout, config.nets == "fast")
     assert isinstance(config, DiscreteFlowConfig)
     return DiscreteFlow(counts, config.layers, config.width, config.temperature)
 
@@ -110,8 +140,9 @@ def build_network(config: ModelConfig, counts: Sequence[int]) -> SemiDiscrete | 
 def passes(method: str, model: Mapping[str, Any], variables: int) -> int:
     """How many networks are asked one after another, each with the answers of those before, to draw a row."""
     if method in ("voronoi", "simplex", "binary-argmax"):
-        grouped = min(model["groups"], variables) if model["base"] == "coupled" else 0
-        return int(grouped + model["blocks"])
+        return int(model["blocks"])
+    if method == "blocks":
+        return min(int(model["groups"]), variables)
     return {"transformer": variables, "discrete-flow": model.get("layers", 1)}.get(method, 1)
 
 
@@ -140,6 +171,8 @@ def _from_folder(model: SemiDiscrete | Baseline, job: Job, training: TrainingCon
         seconds=result.seconds,
         stopped=result.stopped,
         validation_nll=result.best_validation,
+        initial_nll=result.initial_validation,
+        best_step=result.best_step,
         curve=curve(job.folder),
     )
 
@@ -210,7 +243,7 @@ def _counted(model: Baseline, job: Job, parameters: int, steps: int, start: floa
     seconds = time.perf_counter() - start
     validation = float(model.nll(job.table.validation.to(model.count.device)).mean())
     curve = [[round(seconds, 3), validation]]
-    return Fitted(model, job.recipe, parameters, steps, seconds, "steps", validation, curve)
+    return Fitted(model, job.recipe, parameters, steps, seconds, "steps", validation, None, None, curve)
 
 
 def _counting_device(job: Job) -> str:
@@ -221,6 +254,7 @@ def _counting_device(job: Job) -> str:
 FITS: dict[type, Callable[[Job], Fitted]] = {
     SemiDiscreteConfig: _fit_semidiscrete,
     TransformerConfig: _fit_baseline,
+    BlocksConfig: _fit_baseline,
     DiscreteFlowConfig: _fit_baseline,
     MixtureConfig: _fit_mixture,
     CountingConfig: _fit_counting,

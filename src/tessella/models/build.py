@@ -6,7 +6,6 @@ from typing import Literal
 
 from tessella.densities import (
     BASES,
-    CoupledModes,
     Density,
     LatentClasses,
     ZukoDensity,
@@ -34,7 +33,7 @@ class SemiDiscreteConfig:
     density: Literal["token", "flat", "spline"] = "token"
     """token: attention across variables; flat: the paper's MLP coupling; spline: zuko's neural spline flow."""
     blocks: int = 8
-    """Coupling blocks (or spline transforms) of the density; with modes as the base there may be none."""
+    """Coupling blocks (or spline transforms) of the density; with a mixture as the base there may be none."""
     width: int = 64
     """Width of the density's networks."""
     layers: int = 2
@@ -43,14 +42,10 @@ class SemiDiscreteConfig:
     """token: blocks move half of every variable's coordinates; or, in turn, also half of the variables."""
     modes: int = 0
     """token: blocks move coordinates by the distribution function of so many logistics; 0: affinely."""
-    base: Literal["gaussian", "student", "classes", "coupled"] = "gaussian"
-    """Base of the density; token: also modes in every cell, of latent classes or coupled across groups of variables."""
+    base: Literal["gaussian", "student", "classes"] = "gaussian"
+    """Base of the density; token: also modes in every cell, of a mixture of categoricals that is fitted beforehand."""
     classes: int = 128
-    """base classes: latent classes, besides one of independent variables; base coupled: classes of each group."""
-    groups: int = 8
-    """base coupled: groups of variables, each modelled given those before it."""
-    dropout: float = 0.0
-    """base coupled: share of what its network's layers add that is left out in training."""
+    """base classes: components of that mixture, besides one of independent variables."""
     noise: Literal["conditional", "uniform"] = "conditional"
     """q(x | row): learned and conditional; or uniform, for the ordinal geometry."""
     noise_blocks: int = 2
@@ -71,18 +66,6 @@ class SemiDiscreteConfig:
     """Arithmetic of the token networks on a GPU: plain, or bfloat16 products and fused kernels."""
     train_samples: int = 1
     """Importance samples of the training objective; 1 is the ELBO."""
-
-
-def _classes(config: SemiDiscreteConfig, modes: tuple[int, ...], dim: int) -> Density:
-    return LatentClasses(modes, dim, config.classes + 1)
-
-
-def _coupled(config: SemiDiscreteConfig, modes: tuple[int, ...], dim: int) -> Density:
-    groups, fast = min(config.groups, len(modes)), config.nets == "fast"
-    return CoupledModes(modes, dim, groups, config.classes, config.width, config.layers, config.dropout, fast)
-
-
-MODES = {"classes": _classes, "coupled": _coupled}
 
 
 def build(config: SemiDiscreteConfig, counts: Sequence[int]) -> SemiDiscrete:
@@ -116,18 +99,18 @@ def _dequantizer(config: SemiDiscreteConfig, cells: Cells, event: tuple[int, int
 
 
 def _density(config: SemiDiscreteConfig, counts: Sequence[int], event: tuple[int, int]) -> Density:
-    if config.modes and (config.density != "token" or config.base in MODES):
+    if config.modes and (config.density != "token" or config.base == "classes"):
         raise ValueError(
             f"modes: got {config.modes} with a {config.density!r} density from {config.base!r}; expected 0, or a token "
             "density from a gaussian or student base"
         )
-    if config.base in MODES:
+    if config.base == "classes":
         if config.density != "token" or config.dequantizer not in ("voronoi", "laguerre") or config.shared:
             got = f"{config.density!r} and {'shared ' if config.shared else ''}{config.dequantizer!r}"
             raise ValueError(
                 f"base: got {config.base!r} with {got}; expected a token density and learned cells, not shared"
             )
-        modes = MODES[config.base](config, mode_counts(tuple(counts), 0), event[1])
+        modes = LatentClasses(mode_counts(tuple(counts), 0), event[1], config.classes + 1)
         if not config.blocks:
             return modes
         return token_flow(modes, config.blocks, config.width, config.layers, norm=False, fast=config.nets == "fast")

@@ -94,12 +94,13 @@ def samples(overview: Overview) -> Markup:
 
 def table(overview: Overview) -> Markup:
     """Columns and their types."""
-    head = tag("tr", *[tag("th", name) for name in ("column", "type", "categories", "missing")])
+    head = tag("tr", *[tag("th", name) for name in ("column", "type", "categories", "missing", "measured by")])
     body = []
     for column in overview["columns"]:
         categories = f"{column['categories']:,}" if column["categories"] else ""
         missing = f"{100 * column['missing']:.1f}%" if column["missing"] else "none"
-        body.append(_line(column["name"], [column["kind"], categories, missing]))
+        measure = column.get("measure", "") or "masses on categories"  # overviews of the first format may not say
+        body.append(_line(column["name"], [column["kind"], categories, missing, measure]))
     return tag("div", _table([head, *body]), class_="scroll")
 
 

@@ -12,20 +12,25 @@ WITHOUT_TEST = (
     "models were set. Fit with a test fraction for numbers that owe nothing to the rows they are measured on."
 )
 
+NUMBERS = (
+    "All models measure numbers alike, as the table of columns below says: a mass on every value of a grid and on "
+    "values that repeat, a density elsewhere. The others see a number as one of a few dozen ranges and repeated values, "
+    "spread inside a range as in the column alone."
+)
+
 
 def likelihood(overview: Overview) -> Markup:
     """What the bars are."""
     fewer = [each for each in overview["likelihoods"] if each["learned_from"] < overview["parts"]["train"]]
     given = "".join(f" {each['name'].capitalize()} learned from {each['learned_from']:,} rows." for each in fewer)
-    binned = (
-        ", their numbers in quantile bins" if any(not column["categories"] for column in overview["columns"]) else ""
-    )
+    numbers = any(not column["categories"] for column in overview["columns"])
+    measured = f" {NUMBERS}" if numbers else ""
     return _words(
         "Mean negative log-likelihood of the same held-out rows, in nats per row, ± its standard error: lower is "
         "better.",
         "Bars show what each model gains over independent columns, with two standard errors of the paired difference. "
         f"The flow's value is a bound from {overview['samples']} draws a row, so it is at least this good; the others "
-        f"are exact{binned}.{given}",
+        f"are exact, with settings that the validation rows chose.{measured}{given}",
     )
 
 

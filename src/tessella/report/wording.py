@@ -88,12 +88,14 @@ def verdict(overview: dict[str, Any]) -> tuple[str, str]:
         ahead = own["name"] if best["lead"] > 0 else best["name"]
         what = f"in favour of {ahead}: a clear difference, but a small one" if clear else "which is no clear difference"
         far = f" Under independent columns an average row is {times(plain['lead'])} less likely."
-        return title, f"{figure}Between the two lie {by} nats per row, {what}.{'' if best is plain else far}"
+        said = best is not plain and plain["lead"] > SMALL
+        return title, f"{figure}Between the two lie {by} nats per row, {what}.{far if said else ''}"
     if best["lead"] > 0:
         also = "" if best is plain else f" {times(plain['lead'])} likelier than under independent columns."
         ratio = f"An average row is {times(best['lead'])} likelier under it than under {best['name']}, the best of the "
         title = f"{own['name']} predicts these rows best, ahead of {best['name']} by {number(best['lead'])} nats"
-        return title, f"{figure}{ratio}plain models{'; it is' + also if also else '.'}"
-    title = f"Here {best['name']} predict{'' if best['name'].endswith('es') else 's'} rows better than {own['name']}"
+        return title, f"{figure}{ratio}others{'; it is' + also if also else '.'}"
+    one = "" if best["name"].endswith("s") else "s"
+    title = f"Here {best['name']} predict{one} rows better than {own['name']}"
     ratio = f"An average row is {times(-best['lead'])} likelier under {best['name']}: {by} nats per row. "
-    return title, f"{figure}{ratio}Train longer, or use the simpler model for likelihoods."
+    return title, f"{figure}{ratio}Train longer, or use that model for likelihoods."

@@ -30,10 +30,15 @@ class Trainable(Protocol):
 
 @dataclass(frozen=True)
 class FitResult:
-    """How a run went: the best validation and its step, the steps done, the seconds they took, why it stopped."""
+    """How a run went: the best validation and its step, the steps done, the seconds they took, why it stopped.
+
+    Weights whose `best_step` is 0 are those that training was given: nothing was learned.
+    """
 
     best_step: int
     best_validation: float
+    initial_validation: float
+    """Before the first update."""
     steps: int
     seconds: float
     stopped: StopReason

@@ -92,7 +92,14 @@ def _conclude(model: nn.Module, folder: RunFolder, processes: Processes, stopped
     standing = folder.standing()
     assert standing is not None
     load_best(model.to(processes.device).eval(), folder.path)
-    return FitResult(standing.best_step, standing.best_validation, standing.step, standing.seconds, stopped)
+    return FitResult(
+        best_step=standing.best_step,
+        best_validation=standing.best_validation,
+        initial_validation=standing.initial_validation,
+        steps=standing.step,
+        seconds=standing.seconds,
+        stopped=stopped,
+    )
 
 
 def _checked(model: Trainable, train: Tensor, validation: Tensor) -> nn.Module:

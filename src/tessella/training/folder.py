@@ -39,6 +39,8 @@ class Standing:
     step: int = 0
     best_step: int = 0
     best_validation: float = math.inf
+    initial_validation: float = math.inf
+    """Before the first update."""
     stale: int = 0
     """Validations since the best one."""
     validated: int = -1

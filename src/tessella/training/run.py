@@ -132,6 +132,8 @@ class Run:
         """Whether this is the best validation so far; the first is, and a finite one beats any that is not."""
         standing = self.standing
         standing.validated = standing.step
+        if standing.step == 0:
+            standing.initial_validation = validation
         if validation < standing.best_validation or not math.isfinite(standing.best_validation):
             standing.best_step, standing.best_validation, standing.stale = standing.step, validation, 0
             return True
