@@ -9,7 +9,7 @@ from tessella.dequantizers.mixed import KNOTS, MonotoneMap, quantile_knots
 from tessella.dequantizers.modes import modes_of
 from tessella.estimators.columns import Column
 from tessella.estimators.encoding import Encoding
-from tessella.estimators.network import Size, base_of, build
+from tessella.estimators.network import Size, build
 
 COLUMNS = (
     Column("a", "categorical", ("x", "y", "z"), (5, 3, 2)),
@@ -29,9 +29,9 @@ def rows(count: int = 200) -> torch.Tensor:
 @pytest.fixture
 def model():
     torch.manual_seed(1)
-    built = build(Encoding(COLUMNS), Size(dim=2, blocks=2, width=8, classes=3))
+    built = build(Encoding(COLUMNS), Size(dim=2, blocks=2, width=8, classes=3), "coupling")
     built.dequantizer.arrange(rows(), [False, False])
-    modes, base = modes_of(built.dequantizer.cells, rows()[:, :2].long(), numbers=2), base_of(built)
+    modes, base = modes_of(built.dequantizer.cells, rows()[:, :2].long(), numbers=2), built.density.base
     base.start(base.log_weight.clone(), base.logit.clone(), modes.centre, modes.scale)
     with torch.no_grad():
         for parameter in built.parameters():

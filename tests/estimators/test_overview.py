@@ -9,7 +9,7 @@ import pytest
 import torch
 from tests.estimators.frames_for_tests import KINDS, mixed_columns, pandas_frame, small_flow
 
-from tessella.estimators import overview as room
+from tessella.estimators import mosaics
 from tessella.estimators.faithfulness import associations, marginals
 from tessella.estimators.overview import Overview, gather
 
@@ -166,7 +166,7 @@ def test_mosaics_are_the_learned_cells(overview, flow):
         for k, cell in enumerate(corners):
             middle = cell.mean(0)
             assert np.square(anchors - middle).sum(1).argmin() == k
-    assert len(overview.mosaics[0]["points"]) == room.POINTS
+    assert len(overview.mosaics[0]["points"]) == mosaics.POINTS
 
 
 def test_cells_of_more_dimensions_are_projected(frame):

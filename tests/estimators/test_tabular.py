@@ -254,7 +254,7 @@ def test_a_folder_of_another_format_is_refused(flow, tmp_path):
         TabularFlow.load(tmp_path)
     flow.save(tmp_path)
     path = tmp_path / "estimator.json"
-    path.write_text(path.read_text().replace('"format": 1', '"format": 99'))
+    path.write_text(path.read_text().replace('"format": 2', '"format": 99'))
     with pytest.raises(ValueError, match="got format 99"):
         TabularFlow.load(tmp_path)
     path.write_text("{")

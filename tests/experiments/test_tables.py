@@ -30,7 +30,19 @@ KEYS = {
     "iw_nll",
     "iw_samples",
 }
-KEYS |= {"initial_nll", "best_step", "stderr", "validation_nll", "floor", "command", "commit", "hardware", "parameters", "test_rows", "exact"}
+KEYS |= {
+    "initial_nll",
+    "best_step",
+    "stderr",
+    "validation_nll",
+    "floor",
+    "command",
+    "commit",
+    "hardware",
+    "parameters",
+    "test_rows",
+    "exact",
+}
 KEYS |= {"curve", "iw_curve", "model", "training", "matmul_precision", "dealt", "stopped", "test_rows_available"}
 FLOW = {"model.blocks": 2, "model.width": 8, "model.layers": 1, "model.noise_blocks": 1, "model.noise_width": 8}
 TRAINING = {"training.validation_rows": 40, "training.batch_size": 32}

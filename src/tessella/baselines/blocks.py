@@ -35,6 +35,7 @@ class BlockAutoregressiveMixture(Baseline):
 
     outcome: Tensor
     started: Tensor
+    within: nn.Parameter | None
 
     def __init__(
         self,
@@ -130,7 +131,8 @@ class BlockAutoregressiveMixture(Baseline):
 
     def _segment_ids(self) -> Tensor:
         """256 j + outcome of every category, flat (sum K)."""
-        return MOST * torch.arange(len(self.counts), device=self.count.device).repeat_interleave(self.count) + self.outcome
+        variable = torch.arange(len(self.counts), device=self.count.device).repeat_interleave(self.count)
+        return MOST * variable + self.outcome
 
     def _log_within(self) -> Tensor:
         """log R_j(c | outcome of c) of every category, flat (sum K): 0 where an outcome is one category."""

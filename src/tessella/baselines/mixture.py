@@ -139,9 +139,7 @@ class CategoricalMixture(Baseline):
             joint = joint + self.log_table[int(self.offset[j]) + code]
         component = torch.multinomial(joint.softmax(0), rows, replacement=True)
         columns = [
-            torch.full_like(component, given[j])
-            if j in given
-            else draw(self.log_table[self.segment(j)].T[component])
+            torch.full_like(component, given[j]) if j in given else draw(self.log_table[self.segment(j)].T[component])
             for j in range(len(self.counts))
         ]
         return torch.stack(columns, -1), joint.logsumexp(0).expand(rows)

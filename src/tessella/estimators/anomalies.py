@@ -7,8 +7,7 @@ from torch import Tensor
 
 from tessella.estimators.encoding import Encoding
 from tessella.estimators.marginals import Marginals
-from tessella.estimators.network import log_likelihood
-from tessella.models import SemiDiscrete
+from tessella.estimators.network import Model, log_likelihood
 from tessella.models.semidiscrete import log_mean_exp
 from tessella.training.randomness import derived_seed, undisturbed_noise
 
@@ -16,9 +15,7 @@ REPLACEMENTS = 16
 REASONS = 3
 
 
-def contributions(
-    model: SemiDiscrete, encoding: Encoding, rows: Tensor, scores: Tensor, samples: int, seed: int
-) -> Tensor:
+def contributions(model: Model, encoding: Encoding, rows: Tensor, scores: Tensor, samples: int, seed: int) -> Tensor:
     """log 1/M sum_m P(row with v_m in place of its value) - log P(row), v_m ~ the column's marginal: (B, columns).
 
     How much likelier the row would be with an ordinary value in that column: large for the columns that make it odd,

@@ -31,7 +31,13 @@ class Likelihood(TypedDict):
 
 
 def compare(
-    encoding: Encoding, train: Tensor, validation: Tensor, held_out: Tensor, scores: Tensor, plan: Plan = PLAN
+    encoding: Encoding,
+    train: Tensor,
+    validation: Tensor,
+    held_out: Tensor,
+    scores: Tensor,
+    exact: bool,
+    plan: Plan = PLAN,
 ) -> list[Likelihood]:
     """The flow, then its rivals, the last of them the independent columns.
 
@@ -41,6 +47,7 @@ def compare(
         validation: rows that choose their settings.
         held_out: rows to compare on.
         scores: the flow's log-likelihood of them, (B).
+        exact: whether they are likelihoods rather than lower bounds.
         plan: how the causal transformer is trained: as long as the flow was.
     """
     rivals = fit_rivals(encoding, train, validation, plan)
@@ -55,7 +62,7 @@ def compare(
                 name=name,
                 nll=nll,
                 error=error,
-                exact=name != MODEL,
+                exact=exact or name != MODEL,
                 learned_from=learned_from[name],
                 lead=lead,
                 lead_error=lead_error,

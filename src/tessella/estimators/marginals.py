@@ -8,6 +8,7 @@ from torch import Tensor
 from tessella.dequantizers.mixed import MixedDequantizer
 from tessella.estimators.columns import Column
 from tessella.estimators.encoding import Encoding
+from tessella.estimators.network import Model
 from tessella.models import SemiDiscrete
 
 
@@ -15,14 +16,15 @@ class Marginals:
     """f(v) = training frequency of a category; N(T(v)) T'(v) for a number, whose map T makes it look normal.
 
     Args:
-        model: whose dequantizer holds the maps.
+        model: whose dequantizer holds the maps of numbers, where there are some.
         encoding: whose columns hold the frequencies.
     """
 
-    def __init__(self, model: SemiDiscrete, encoding: Encoding):
-        assert isinstance(model.dequantizer, MixedDequantizer)
-        self.encoding, self.scale = encoding, model.dequantizer.scale
-        self.device = self.scale.t.device
+    def __init__(self, model: Model, encoding: Encoding):
+        self.encoding, self.device = encoding, model.device
+        if isinstance(model, SemiDiscrete):
+            assert isinstance(model.dequantizer, MixedDequantizer)
+            self.scale = model.dequantizer.scale
 
     def draw(self, column: int, count: int) -> Tensor:
         """So many values of a column, as they stand in a row: (count, tokens of the column)."""

@@ -10,12 +10,14 @@ from tessella.estimators.faithfulness import Association
 from tessella.estimators.texts import text
 from tessella.geometry import polygons
 from tessella.models import SemiDiscrete
+from tessella.training.randomness import derived_seed, seed_noise, undisturbed_noise
 
 if TYPE_CHECKING:
     from tessella.estimators.tabular import TabularFlow
 
 MOST = 4
 FEWEST_CATEGORIES, MOST_CATEGORIES = 3, 12
+POINTS = 400  # draws of the density
 MARGIN = 0.35  # around the anchors, of their extent
 
 
@@ -37,14 +39,18 @@ class Mosaic(TypedDict):
     """Draws of the density, whose cells are the sampled categories; none where it is projected."""
 
 
-def mosaics(flow: "TabularFlow", association: Association, points: Tensor) -> list[Mosaic]:
-    """Of the columns with a few categories, those which have most to do with the others.
+def mosaics(flow: "TabularFlow", association: Association) -> list[Mosaic]:
+    """Of the columns with a few categories, those which have most to do with the others; none without cells.
 
     Args:
         flow: fitted.
         association: of its columns.
-        points: draws of its density, (B, G + R, D).
     """
+    if not isinstance(flow.model_, SemiDiscrete):
+        return []
+    with undisturbed_noise(flow.model_.device), torch.no_grad():
+        seed_noise(derived_seed(flow.seed_, "cells"), flow.model_.device)
+        points = flow.model_.density.sample((POINTS,)).cpu()  # (B, G + R, D)
     strength = dict(zip(association["names"], map(sum, association["real"]), strict=True))
     sizes = {column.name: len(column.categories) for column in flow.columns_ if not column.number}
     few = [name for name in strength if FEWEST_CATEGORIES <= sizes.get(name, 0) <= MOST_CATEGORIES]
@@ -65,7 +71,7 @@ def _mosaic(flow: "TabularFlow", name: str, points: Tensor) -> Mosaic:
         dim=dim,
         window=list(window),
         anchors=planar.tolist(),
-        cells=_cells(flow.model_, window, token) if dim == 2 else [],
+        cells=_cells(flow, window, token) if dim == 2 else [],
         points=points[:, token].double().tolist() if dim == 2 else [],
     )
 
@@ -84,7 +90,8 @@ def _window(anchors: Tensor) -> tuple[float, float, float, float]:
     return x - half, x + half, y - half, y + half
 
 
-def _cells(model: SemiDiscrete, window: tuple[float, float, float, float], token: int) -> list[list[list[float]]]:
-    cells = model.dequantizer.cells
+def _cells(flow: "TabularFlow", window: tuple[float, float, float, float], token: int) -> list[list[list[float]]]:
+    assert isinstance(flow.model_, SemiDiscrete)
+    cells = flow.model_.dequantizer.cells
     assert isinstance(cells, VoronoiCells)
     return [cell.tolist() for cell in polygons(cells.map.tessellation, window, token)]

@@ -27,11 +27,10 @@ from tessella.training.randomness import derived_seed, seed_noise, undisturbed_n
 if TYPE_CHECKING:
     from tessella.estimators.tabular import TabularFlow
 
-FILE, FORMAT = "overview.json", 1
+FILE, FORMAT = "overview.json", 2
 SCORED_ROWS, EVALUATIONS = 2000, 2**15  # held-out rows at most, and draws of the noise for all of them together
 ODD_SAMPLES = 16  # of the bound, where the columns of odd rows are changed one by one
 REAL_ROWS, SAMPLED_ROWS = 10_000, 5000  # that are laid side by side
-POINTS = 400  # in the picture of the cells
 SHOWN_ROWS = 5  # oddest, and sampled
 
 
@@ -63,6 +62,14 @@ class OddRow(TypedDict):
     values: list[str]
 
 
+class Learning(TypedDict):
+    """What training began with, in words; mean -log P of the validation rows then and in the end, nats per row."""
+
+    start: str
+    before: float
+    after: float
+
+
 @dataclass(frozen=True)
 class Overview:
     """A fitted table at a glance; every field is made of JSON's types."""
@@ -74,7 +81,12 @@ class Overview:
     held_out: str
     """The part that nothing was learned from: "test", or "validation" where there is no test part."""
     scored_rows: int
+    model: str
+    """What the model is, in words."""
+    exact: bool
+    """Whether its scores are likelihoods; else bounds from `samples` draws a row."""
     samples: int
+    learning: Learning
     likelihoods: list[Likelihood]
     seconds: float
     steps: int
@@ -125,7 +137,7 @@ def gather(flow: "TabularFlow", X: Any) -> Overview:
     scored = shuffled(parts[held_out], flow.seed_)[: max(SHOWN_ROWS, min(SCORED_ROWS, EVALUATIONS // flow.samples_))]
     scores = log_likelihood(flow.model_, rows[scored], flow.samples_, flow.seed_)
     train, every = shuffled(parts["train"], flow.seed_), shuffled(torch.arange(len(rows)), flow.seed_)
-    real, (sampled, points) = rows[every[:REAL_ROWS]], _draws(flow)
+    real, sampled = rows[every[:REAL_ROWS]], _draws(flow)
     association = associations(encoding, real, sampled)
     return Overview(
         version=_version(),
@@ -134,8 +146,13 @@ def gather(flow: "TabularFlow", X: Any) -> Overview:
         columns=[_summary(column, len(rows)) for column in flow.columns_],
         held_out=held_out,
         scored_rows=len(scored),
+        model=_described(flow),
+        exact=flow.exact_,
         samples=flow.samples_,
-        likelihoods=compare(encoding, rows[train], rows[parts["validation"]], rows[scored], scores, _plan(flow)),
+        learning=Learning(start=flow.start_, before=flow.initial_validation_, after=flow.best_validation_),
+        likelihoods=compare(
+            encoding, rows[train], rows[parts["validation"]], rows[scored], scores, flow.exact_, _plan(flow)
+        ),
         seconds=float(flow.history_[-1]["seconds"]),
         steps=flow.n_iter_,
         stopped=flow.stopped_,
@@ -144,7 +161,7 @@ def gather(flow: "TabularFlow", X: Any) -> Overview:
         sampled_rows=len(sampled),
         marginals=marginals(encoding, real, sampled),
         association=association,
-        mosaics=mosaics(flow, association, points),
+        mosaics=mosaics(flow, association),
         typical_score=median(scores.tolist()),
         odd_rows=_oddest(flow, rows[scored], scores, scored),
         sampled=_texts(encoding, sampled[:SHOWN_ROWS]),
@@ -161,14 +178,23 @@ def _plan(flow: "TabularFlow") -> Plan:
     return replace(PLAN, seed=flow.seed_, device=flow.device, time_budget=seconds, progress=flow.progress)
 
 
-def _draws(flow: "TabularFlow") -> tuple[Tensor, Tensor]:
-    """Sampled rows (B, G + R), inside the range of each column, and some draws of the density (b, G + R, D)."""
+def _described(flow: "TabularFlow") -> str:
+    """What the model is: cells are named only where it has some."""
+    if flow.density_ == "mixture":
+        return "a mixture of categoricals"
+    if flow.density_ == "blocks":
+        behind = "" if flow.exact_ else ", numbers behind a flow through cells"
+        return f"a block-autoregressive mixture of categoricals{behind}"
+    return "a flow through cells"
+
+
+def _draws(flow: "TabularFlow") -> Tensor:
+    """Sampled rows (B, G + R), inside the range of each column."""
     model, encoding = flow.model_, flow.encoding_
     with undisturbed_noise(model.device), torch.no_grad():
         seed_noise(derived_seed(flow.seed_, "overview"), model.device)
-        points = model.density.sample((SAMPLED_ROWS,))
-        rows = model.dequantizer.quantize(points).cpu()
-    return encoding.encode(encoding.decode(rows)), points[:POINTS].cpu()
+        rows = model.sample(SAMPLED_ROWS).cpu()
+    return encoding.encode(encoding.decode(rows))
 
 
 def _summary(column: Column, rows: int) -> ColumnSummary:

@@ -18,10 +18,14 @@ SIZES = (8, 16, 32)  # codes of each number
 SECONDS_FOR_CLASSES = 30.0  # as many classes as the validation rows like and this leaves time for
 SMOOTHINGS = (1.0, 8.0)  # of the tree
 LARGEST_TABLE = 2**22  # pairs of categories that the tree may join; it is also tried with a quarter of the rows
-WIDTH, LAYERS, DROPOUT = 64, 2, 0.1  # of the transformer
+SMALL, LARGE, ON_GPU = (64, 2, 4e-3), (128, 3, 2e-3), (256, 6, 1e-3)  # transformers: width, layers, learning rate
+LONG = 300.0  # seconds from which on a CPU has time for the large one
+DROPOUT = 0.1
 EPOCHS, FEWEST_STEPS = 100, 1000  # of the transformer at most, so that its schedule ends where it has learned enough
-PLAN = Plan(seed=0, device="auto", max_steps=None, time_budget=60.0, learning_rate=2e-3, batch_size=128, progress=False)
-"""How the transformer is trained where nobody says."""
+PLAN = Plan(
+    seed=0, device="auto", max_steps=None, time_budget=60.0, learning_rate=SMALL[2], batch_size=128, progress=False
+)
+"""How the transformer is trained where nobody says; its learning rate goes with its size."""
 
 
 @dataclass(frozen=True)
@@ -62,9 +66,17 @@ def _transformers(counts: Sequence[int], train: Tensor, validation: Tensor, plan
     steps = max(FEWEST_STEPS, EPOCHS * len(train) // plan.batch_size)
     with single_precision(), undisturbed_noise(torch.device("cpu")):
         torch.manual_seed(derived_seed(plan.seed, "transformer"))
-        model = CausalTransformer(counts, WIDTH, LAYERS, DROPOUT)
-        train_by_plan(model, (train, validation), replace(plan, max_steps=steps))
+        width, layers, rate = _size(plan)
+        model = CausalTransformer(counts, width, layers, DROPOUT)
+        train_by_plan(model, (train, validation), replace(plan, max_steps=steps, learning_rate=rate))
     yield model.cpu()
+
+
+def _size(plan: Plan) -> tuple[int, int, float]:
+    """As large a transformer as there is time for."""
+    if plan.device != "cpu" and torch.cuda.is_available():
+        return ON_GPU
+    return LARGE if plan.time_budget is not None and plan.time_budget >= LONG else SMALL
 
 
 def _independent(counts: Sequence[int], train: Tensor, validation: Tensor, plan: Plan) -> Iterator[Baseline]:

@@ -9,7 +9,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import nn
 
-FORMAT = 1
+FORMAT = 2
 WEIGHTS, DESCRIPTION = "model.safetensors", "estimator.json"
 
 
@@ -37,7 +37,8 @@ def read(folder: Path, estimator: str) -> dict[str, Any]:
         raise ValueError(f"{path}: cannot be read ({type(error).__name__}: {error})") from error
     if found != FORMAT:
         said = f"tessella {description.get('tessella', 'unknown')} wrote it"
-        raise ValueError(f"{path}: got format {found!r} ({said}); this version reads format {FORMAT}")
+        advice = f"this version reads format {FORMAT}, fit the model again"
+        raise ValueError(f"{path}: got format {found!r} ({said}); {advice}")
     if (there := description.get("estimator", "TabularFlow")) != estimator:  # the first to be saved did not say
         raise ValueError(f"{path}: got a {there}; expected a {estimator}, use {there}.load")
     return description

@@ -16,18 +16,20 @@ from torch import Tensor
 from tessella.dequantizers.cells import VoronoiCells
 from tessella.estimators import conditioning, frames, saving
 from tessella.estimators.anomalies import contributions, reasons
+from tessella.estimators.categorical import CategoricalRows
 from tessella.estimators.columns import Column, learn
 from tessella.estimators.encoding import Encoding
 from tessella.estimators.inputs import check_rows, matched
 from tessella.estimators.learning import Device, Plan, check_settings, split_rows, to_device
 from tessella.estimators.network import (
+    CATEGORICAL_GROUPS,
     GROUPED_SAMPLES,
     GROUPS,
     ROWS_FOR_GROUPS,
     SAMPLES,
     Size,
-    base_of,
     build,
+    components_of,
     log_likelihood,
 )
 from tessella.estimators.network import learn as train
@@ -83,12 +85,18 @@ class TabularFlow(DensityMixin, BaseEstimator):
 
     Attributes:
         columns_: what was learned about each column: type, categories, range.
-        groups_: groups of columns; 0 for a flow that started from latent classes.
+        density_: what the model is. "coupling": a flow through cells, which began as a mixture of products; "mixture":
+            that mixture, exact, where the flow learned nothing beyond it; "blocks": groups of columns one after
+            another, a mixture for each, exact where there are no numbers and behind a flow through cells else.
+        exact_: whether scores are likelihoods rather than lower bounds of them.
+        start_: what training began with, in words.
+        groups_: groups of columns; 0 for a model that started from a mixture.
         samples_: S, where a call does not say.
-        classes_: those latent classes, of which the last is for rows that belong to no other; or those of each group.
+        classes_: components of that mixture, of which the last is for rows that belong to no other; or of each group's.
         parts_: positions of the "train", "validation" and "test" rows; not saved.
         history_: step, seconds, loss and validation value (nats per row) during training.
-        best_validation_: the lowest validation value, an upper bound of the mean negative log-likelihood, in nats.
+        initial_validation_: mean negative log-likelihood of validation rows before the first update, in nats.
+        best_validation_: the same, or an upper bound of it, of the fitted model; never more.
         n_iter_: updates done.
         stopped_: why training ended: "steps", "patience", "time_budget" or "interrupted" (Ctrl-C keeps the best).
         effective_sample_size_: of the last `sample` with conditions.
@@ -146,21 +154,26 @@ class TabularFlow(DensityMixin, BaseEstimator):
         check_rows(frame, least=2)
         kinds = self._kinds(frame)
         named = zip(frame.names, frame.columns, strict=True)
-        learned = [learn(name, values, kinds.get(name), frame.orders.get(name)) for name, values in named]
-        self._describe(frame.layout, tuple(learned))
+        described = [learn(name, values, kinds.get(name), frame.orders.get(name)) for name, values in named]
+        self._describe(frame.layout, tuple(described))
         self.seed_ = int(check_random_state(self.random_state).randint(2**31 - 1))
         rows = self.encoding_.encode(frame.columns)
         self.parts_ = split_rows(len(rows), self.seed_, self.validation_fraction, self.test_fraction)
         parts = rows[self.parts_["train"]], rows[self.parts_["validation"]]
-        self.groups_ = self.groups if self.groups is not None else GROUPS * (len(parts[0]) >= ROWS_FOR_GROUPS)
+        self.groups_ = self._groups(len(parts[0]))
         self.samples_ = self.samples or (GROUPED_SAMPLES if self.groups_ else SAMPLES)
-        self.model_, result, self.history_ = train(self.encoding_, self._size(self.classes or 0), parts, self._plan())
-        self.classes_ = base_of(self.model_).log_weight.shape[-1]
-        self.best_validation_, self.n_iter_, self.stopped_ = result.best_validation, result.steps, result.stopped
+        learned = train(self.encoding_, self._size(self.classes or 0), parts, self._plan())
+        self.model_, self.density_, self.start_ = learned.model, learned.kind, learned.start
+        self.exact_, self.classes_ = self.model_.exact, components_of(self.model_)
+        self.initial_validation_, self.best_validation_ = learned.initial_validation, learned.validation
+        self.n_iter_, self.stopped_, self.history_ = learned.result.steps, learned.result.stopped, learned.history
         return self
 
     def score_samples(self, X: Any, samples: int | None = None) -> np.ndarray:
-        """Log-likelihood of each row, in nats: a lower bound, tighter with more `samples`; the same at every call."""
+        """Log-likelihood of each row, in nats; the same at every call.
+
+        Exact where `exact_` says so, else a lower bound, tighter with more `samples`.
+        """
         rows = self._encode(X)
         return log_likelihood(self.model_, rows, self._samples(samples), self.seed_).numpy()
 
@@ -183,7 +196,7 @@ class TabularFlow(DensityMixin, BaseEstimator):
         check_is_fitted(self, "model_")
         if not isinstance(n, numbers.Integral) or n < 1:
             raise ValueError(f"n: got {n!r}; expected a positive integer")
-        given = self.encoding_.settled(conditioning.given_values(self.encoding_, conditions or {}))
+        given = conditioning.given_values(self.encoding_, conditions or {})
         state = self.random_state if random_state is None else random_state
         device = self.model_.device
         with undisturbed_noise(device):
@@ -205,16 +218,23 @@ class TabularFlow(DensityMixin, BaseEstimator):
         return frames.write_new(frames.library_of(X), found | reasons(self.encoding_, shares))
 
     def embedding(self, column: str) -> Embedding:
-        """The categories of a column and the learned positions of their cells' anchors."""
+        """The categories of a column and their learned positions: the anchors of their cells.
+
+        Where there are no cells: what the network of a "blocks" model is told about each category, or the probability
+        of each component of a "mixture" given the category.
+        """
         check_is_fitted(self, "model_")
         index = self.encoding_.index(column)
         spec = self.columns_[index]
         if spec.number or len(spec.categories) < 2:
             what = f"is {spec.kind}" if spec.number else f"has the single value {shown(spec.categories)}"
             raise ValueError(f"column {column!r}: {what}; expected a column of at least two categories")
+        token = self.encoding_.tokens(index)[0]
+        if isinstance(self.model_, CategoricalRows):
+            return Embedding(spec.categories, self.model_.positions(token).cpu().numpy())
         cells = self.model_.dequantizer.cells
         assert isinstance(cells, VoronoiCells)
-        anchors = cells.map.tessellation.anchors[self.encoding_.tokens(index)[0], : len(spec.categories)]
+        anchors = cells.map.tessellation.anchors[token, : len(spec.categories)]
         return Embedding(spec.categories, anchors.detach().cpu().numpy())
 
     def save(self, folder: Path | str) -> None:
@@ -223,7 +243,7 @@ class TabularFlow(DensityMixin, BaseEstimator):
         description = {
             "layout": self.layout_.to_json(),
             "columns": [column.to_json() for column in self.columns_],
-            "fitted": {name: getattr(self, name) for name in _FITTED},
+            "fitted": {name: getattr(self, name) for name in (*_FITTED, *_TRAINED)},
         }
         saving.write(Path(folder), self, description, self.model_)
 
@@ -235,9 +255,9 @@ class TabularFlow(DensityMixin, BaseEstimator):
         flow._check_parameters()
         columns = tuple(Column.from_json(column) for column in said["columns"])
         flow._describe(frames.Layout.from_json(said["layout"]), columns)
-        for name in _FITTED:
+        for name in (*_FITTED, *_TRAINED):
             setattr(flow, name, said["fitted"][name])
-        flow.model_ = build(flow.encoding_, flow._size(flow.classes_))
+        flow.model_ = build(flow.encoding_, flow._size(flow.classes_), flow.density_)
         saving.read_weights(Path(folder), flow.model_)
         to_device(flow.model_, device)
         return flow
@@ -272,6 +292,13 @@ class TabularFlow(DensityMixin, BaseEstimator):
         if unknown:
             raise ValueError(f"column_types: got {shown(unknown)}; expected columns, which are {shown(frame.names)}")
         return kinds
+
+    def _groups(self, rows: int) -> int:
+        """Groups of columns for so many training rows."""
+        if self.groups is not None:
+            return self.groups
+        most = GROUPS if self.encoding_.numbers else CATEGORICAL_GROUPS
+        return min(most, len(self.encoding_.counts) + len(self.encoding_.numbers)) if rows >= ROWS_FOR_GROUPS else 0
 
     def _size(self, classes: int) -> Size:
         return Size(self.dim, self.blocks, self.width, classes, self.groups_)
@@ -311,4 +338,5 @@ class TabularFlow(DensityMixin, BaseEstimator):
         return conditioned.rows
 
 
-_FITTED = ("seed_", "groups_", "classes_", "samples_", "history_", "best_validation_", "n_iter_", "stopped_")
+_FITTED = ("seed_", "density_", "exact_", "start_", "groups_", "classes_", "samples_", "initial_validation_")
+_TRAINED = ("best_validation_", "n_iter_", "stopped_", "history_")

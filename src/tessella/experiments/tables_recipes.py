@@ -70,8 +70,8 @@ BEST: dict[str, dict[Method, dict[str, Any]]] = {
 # Forests 14.557; four minutes of a third of one: PokerHands, dealt, 19.784.
 AFFINE = _flows(TOKEN, TRAINING)
 
-# The preset `mixture-start`: a flow that begins as a mixture of categoricals, found by expectation maximisation, minutes
-# on one CPU core. Where learning adds nothing to it, results say so and call it a mixture.
+# The preset `mixture-start`: a flow that begins as a mixture of categoricals, found by expectation maximisation,
+# minutes on one CPU core. Where learning adds nothing to it, results say so and call it a mixture.
 #   tessella reproduce tables --data mushroom --method voronoi --preset mixture-start --minutes 3
 #   tessella reproduce tables --data nursery --method voronoi --preset mixture-start --minutes 2
 SMALL = replace(
@@ -86,9 +86,7 @@ SMALL = replace(
     train_samples=4,
     nets="plain",
 )
-MIXTURE_START: dict[Method, Recipe] = {
-    "voronoi": Recipe(SMALL, replace(TRAINING, batch_size=64, learning_rate=1e-3))
-}
+MIXTURE_START: dict[Method, Recipe] = {"voronoi": Recipe(SMALL, replace(TRAINING, batch_size=64, learning_rate=1e-3))}
 CLASSES = {"nursery": {"model.classes": 1}}  # the complete grid: its columns are independent
 
 # The preset `paper`: the published architecture and budget, 200,000 steps. An eighth of a GPU made about 11,000:

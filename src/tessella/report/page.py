@@ -9,7 +9,7 @@ from tessella.report.markup import Markup, join, tag
 from tessella.report.page_sections import SECTIONS, header
 from tessella.report.page_usage import reading, usage
 
-FILE, FORMAT = "overview.json", 1
+FILE, FORMAT = "overview.json", 2
 
 
 def write_page(source: dict[str, Any] | Path, out: Path, model: str = "model") -> Path:

@@ -20,6 +20,7 @@ def header(overview: Overview) -> Markup:
         "rows": f"{overview['rows']:,}",
         "columns": f"{len(overview['columns']):,}",
         "learned from": f"{overview['parts']['train']:,} rows",
+        "model": overview["model"],
         "training time": duration(overview["seconds"]),
         "ended by": ended(overview),
     }

@@ -3,7 +3,7 @@
 from typing import Any
 
 from tessella.report.markup import Markup, join, tag
-from tessella.report.wording import duration, ended, number
+from tessella.report.wording import duration, ended, learned, number
 
 Overview = dict[str, Any]
 
@@ -14,8 +14,8 @@ WITHOUT_TEST = (
 
 NUMBERS = (
     "All models measure numbers alike, as the table of columns below says: a mass on every value of a grid and on "
-    "values that repeat, a density elsewhere. The others see a number as one of a few dozen ranges and repeated values, "
-    "spread inside a range as in the column alone."
+    "values that repeat, a density elsewhere. The others see a number as one of a few dozen ranges and repeated "
+    "values, spread inside a range as in the column alone."
 )
 
 
@@ -25,21 +25,22 @@ def likelihood(overview: Overview) -> Markup:
     given = "".join(f" {each['name'].capitalize()} learned from {each['learned_from']:,} rows." for each in fewer)
     numbers = any(not column["categories"] for column in overview["columns"])
     measured = f" {NUMBERS}" if numbers else ""
+    draws = f"Its value is a bound from {overview['samples']} draws a row, so it is at least this good"
+    bound = "All values are exact" if overview["exact"] else f"{draws}; the others are exact"
     return _words(
         "Mean negative log-likelihood of the same held-out rows, in nats per row, ± its standard error: lower is "
         "better.",
         "Bars show what each model gains over independent columns, with two standard errors of the paired difference. "
-        f"The flow's value is a bound from {overview['samples']} draws a row, so it is at least this good; the others "
-        f"are exact, with settings that the validation rows chose.{measured}{given}",
+        f"The model is {overview['model']}. {bound}, with settings that the validation rows chose.{measured}{given}",
     )
 
 
 def training(overview: Overview) -> Markup:
     """How long, and why it ended."""
     return _words(
-        f"{overview['steps']:,} steps in {duration(overview['seconds'])}; {ended(overview)}.",
-        "Nats per row, with few draws a row, so both lie somewhat above the likelihoods. A curve that still falls at "
-        "its end asks for more time. The first tenth, the steepest, is left out.",
+        f"{learned(overview)} {overview['steps']:,} steps in {duration(overview['seconds'])}; {ended(overview)}.",
+        f"Nats per row{'' if overview['exact'] else ', with few draws a row, so both lie above the likelihoods'}. A "
+        "curve that still falls at its end asks for more time. The first tenth, the steepest, is left out.",
     )
 
 

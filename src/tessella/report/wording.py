@@ -74,13 +74,28 @@ def ended(overview: dict[str, Any]) -> str:
     return STOPPED.get(reason, reason)
 
 
+def learned(overview: dict[str, Any]) -> str:
+    """What training added to what it began with, on the validation rows.
+
+    >>> learned({"learning": {"start": "independent columns", "before": 20.0, "after": 12.5}})
+    'Training began with independent columns, 20.000 nats per validation row, and brought 7.500 nats: 12.500.'
+    """
+    said = overview["learning"]
+    began = f"Training began with {said['start']}, {number(said['before'], 3)} nats per validation row"
+    if said["after"] >= said["before"]:
+        return f"{began}, and found nothing better: the model is that start."
+    gain = number(said["before"] - said["after"], 3)
+    return f"{began}, and brought {gain} nats: {number(said['after'], 3)}."
+
+
 def verdict(overview: dict[str, Any]) -> tuple[str, str]:
     """Who predicts unseen rows best, and by how much: a headline and the sentences that go with it."""
     own, *rivals = overview["likelihoods"]
     best, plain = min(rivals, key=lambda rival: rival["nll"]), rivals[-1]
     seen = f"On {overview['scored_rows']:,} {overview['held_out']} rows"
     seen += " that it never saw, " if overview["held_out"] == "test" else ", "
-    figure = f"{seen}the model's negative log-likelihood is at most {nats(own['nll'], own['error'])} nats per row. "
+    most = "" if own["exact"] else "at most "
+    figure = f"{seen}the model's negative log-likelihood is {most}{nats(own['nll'], own['error'])} nats per row. "
     by = nats(abs(best["lead"]), best["lead_error"])
     clear = abs(best["lead"]) > CLEAR * best["lead_error"]
     if not clear or abs(best["lead"]) < SMALL:
