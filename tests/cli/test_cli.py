@@ -35,16 +35,20 @@ def test_train_leaves_a_run_folder_that_continues(run):
 
 
 def test_evaluate_with_audits_and_record(run, tmp_path):
-    said = tessella(
-        "evaluate", str(run), "--samples", "20", "--rows", "200", "--audit", "--record", str(tmp_path / "r.json")
-    )
-    for part in ("ELBO", "IW-20", "floor", "sum to one", "sandwich"):
+    """After 60 steps the bound is valid, and so loose that the audits say so."""
+    asked = ["evaluate", str(run), "--samples", "20", "--rows", "200", "--audit"]
+    said = tessella(*asked, "--record", str(tmp_path / "r.json"), expect=2)
+    for part in ("ELBO", "IW-20", "pass  entropy floor", "FAIL  sum to one", "of the mass is not found", "sandwich"):
         assert part in said
     record = json.loads((tmp_path / "r.json").read_text())
     wanted = {"data", "partial", "method", "density", "preset", "seed", "elbo_nll", "iw_nll", "iw_samples", "stderr"}
     wanted |= {"steps", "seconds", "validation_nll"}
     assert wanted | {"floor", "command", "commit", "hardware"} <= set(record)
     assert record["floor"] - 3 * record["stderr"] <= record["iw_nll"] <= record["elbo_nll"]
+    audits = {one["name"]: one for one in record["audits"]}
+    assert set(audits) == {"sum to one", "entropy floor", "sandwich", "agreement"}
+    assert audits["sum to one"]["value"]["total"] < 0.97
+    assert "expected one of `tessella fit`" in tessella(*asked, "--data", "rows.csv", expect=1)
 
 
 def test_samples_are_rows_with_known_categories(run, tmp_path):

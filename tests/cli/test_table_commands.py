@@ -78,6 +78,25 @@ def test_score_writes_a_line_a_row(model, table, tmp_path):
     assert sum(map(float, lines[1:])) / 300 == pytest.approx(said["mean_log_likelihood"], abs=1e-3)
 
 
+def test_a_fitted_table_is_audited(model, table, tmp_path):
+    asked = ["evaluate", str(model), "--audit", "--samples", "16", "--data", str(table)]
+    said = tessella(*asked, "--record", str(tmp_path / "r.json"))
+    for part in ("300 rows", "pass  integral", "pass  sandwich", "pass  agreement"):
+        assert part in said
+    record = json.loads((tmp_path / "r.json").read_text())
+    assert (record["rows"], record["iw_samples"]) == (300, 16)
+    assert [one["passed"] for one in record["audits"]] == [True, True, True]
+    assert "got neither" in tessella("evaluate", str(model), expect=1)
+
+
+def test_the_value_of_a_file_is_that_of_its_scores(model, table):
+    found = json.loads(tessella("evaluate", str(model), "--data", str(table), "--json"))
+    scored = json.loads(tessella("score", str(model), str(table), "--json"))
+    assert found["iw_nll"] == pytest.approx(-scored["mean_log_likelihood"], abs=1e-5)
+    assert found["stderr"] > 0
+    assert found["audits"] == []
+
+
 def test_the_odd_row_is_found(model, table):
     found = json.loads(tessella("anomalies", str(model), str(table), "--top", "3", "--json"))
     assert 17 in [row["row"] for row in found]

@@ -1,9 +1,11 @@
 """Laws of rows of categories and numbers as points."""
 
+from copy import deepcopy
+
 import pytest
 import torch
 
-from tessella.dequantizers.mixed import KNOTS, MixedDequantizer, MonotoneMap, quantile_knots
+from tessella.dequantizers.mixed import KNOTS, MonotoneMap, quantile_knots
 from tessella.dequantizers.modes import modes_of
 from tessella.estimators.columns import Column
 from tessella.estimators.encoding import Encoding
@@ -117,7 +119,31 @@ def test_no_mass_is_lost_or_made(model):
     assert abs(float(weights.mean() - inside.double().mean())) < 4 * error
 
 
-def test_log_q_of_given_points_is_refused(model):
-    assert isinstance(model.dequantizer, MixedDequantizer)
-    with pytest.raises(NotImplementedError, match="use dequantize"):
-        model.dequantizer.log_prob(torch.zeros(1, 4, 2), rows(1))
+def test_log_q_of_given_points_is_the_one_returned(model):
+    """Where nothing is drawn anew: codes, counts, and v missing."""
+    given = rows()
+    given[:, [1, 3]] = 0
+    x, log_q = model.dequantizer.dequantize(given)
+    torch.testing.assert_close(model.dequantizer.log_prob(x, given), log_q, rtol=1e-3, atol=1e-3)
+
+
+@torch.no_grad()
+def test_log_q_of_given_points_averages_to_a_density():
+    """E_f [ q(x | row) / f(x) ] = 1 with a real number present; f the untouched noise, whose u_0 is normal."""
+    plain = build(Encoding(COLUMNS), Size(dim=2, blocks=2, width=8, classes=3)).dequantizer
+    plain.arrange(rows(), [False, False])
+    learned = deepcopy(plain)
+    for parameter in learned.noise.parameters():
+        parameter.add_(0.03 * torch.randn_like(parameter))
+    row = torch.tensor([[1.0, 1.0, 100.0, 0.3]]).expand(40_000, -1)
+    x, log_f = plain.dequantize(row)
+    weight = (learned.log_prob(x, row) - log_f).double().exp()
+    assert float(weight.std()) > 0.1
+    assert abs(float(weight.mean()) - 1) < 4 * float(weight.std()) / len(row) ** 0.5 < 0.05
+
+
+def test_points_outside_the_region_of_their_row_have_no_density(model):
+    x, _ = model.dequantizer.dequantize(rows(5))
+    other = rows(5)
+    other[:, 2] += 500
+    assert bool((model.dequantizer.log_prob(x, other) == -torch.inf).all())

@@ -27,6 +27,7 @@ class Baseline(nn.Module, ABC):
             accordingly.
     """
 
+    exact = True
     counts: tuple[int, ...]
     count: Tensor
     offset: Tensor
@@ -43,8 +44,8 @@ class Baseline(nn.Module, ABC):
         self.register_buffer("offset", count.cumsum(0) - count, persistent=False)  # (N)
         self.register_buffer("present", torch.arange(max(self.counts)) < count[:, None], persistent=False)  # (N, K)
 
-    def log_prob(self, codes: Tensor) -> Tensor:
-        """log P(codes) in nats, exact: (B, N) -> (B)."""
+    def log_prob(self, codes: Tensor, samples: int | None = None) -> Tensor:
+        """log P(codes) in nats, exact: (B, N) -> (B). It needs no `samples`; bounds do."""
         self._check("codes", codes)
         return torch.cat([self._log_prob(part) for part in codes.long().split(self.rows_at_once)])
 

@@ -1,63 +1,120 @@
 """`tessella evaluate`."""
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
+from json import dumps
+from math import isfinite
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import tyro
 
+if TYPE_CHECKING:
+    from tessella.evaluation import AuditResult, Evaluation
+
+SAMPLES = 100
+
 
 def evaluate(
-    run: tyro.conf.Positional[Path],
-    samples: int = 100,
+    model: tyro.conf.Positional[Path],
+    data: Path | None = None,
+    samples: int | None = None,
     part: Literal["test", "validation", "train"] = "test",
     rows: int = 0,
     audit: bool = False,
     device: Literal["cpu", "cuda"] = "cpu",
     seed: int = 0,
+    json: bool = False,
     record: Path | None = None,
 ) -> None:
-    """Evaluate a run: ELBO, importance-weighted bound, standard error, floor; with --audit also whether it can be true.
+    """How good a model's likelihood is, with its standard error; with --audit also whether it can be true.
+
+    tessella evaluate runs/nursery --audit, or tessella evaluate model --data new.csv --audit. Exit code 2 if an audit
+    fails.
 
     Args:
-        run: run folder, as `tessella train` makes it.
-        samples: importance samples per row; more samples give a tighter bound.
-        part: which part of the data.
+        model: folder that `tessella train` or `tessella fit` made.
+        data: for a model of `tessella fit`: a CSV or Parquet file with the same columns; without it, audits only.
+        samples: importance samples per row; more give a tighter bound. Without it 100, or what the fitted table uses.
+        part: for a run of `tessella train`: which part of its data.
         rows: only the first so many rows; 0 for all.
-        audit: also check that probabilities sum to one, that no floor is passed, and how tight the bound is.
+        audit: also check that probabilities sum or integrate to one, that no entropy floor is passed, how loose the
+            bound is, and that the rows which the model draws have the probabilities that it gives.
         device: where to compute.
-        seed: of the importance samples.
+        seed: for a run: of the importance samples; a fitted table has its own.
+        json: print as JSON.
         record: write the result there as JSON, for results/.
     """
+    from tessella import records
+    from tessella.estimators.saving import DESCRIPTION
+
+    if (model / DESCRIPTION).exists():
+        found = _of_fit(model, data, samples, rows, audit, device)
+    elif data is not None:
+        raise ValueError(f"data: got {data} for a model of `tessella train` in {model}; expected one of `tessella fit`")
+    else:
+        found = _of_run(model, samples or SAMPLES, part, rows, audit, device, seed)
+    print(dumps(found.measured, indent=1) if json else found)
+    if record is not None:
+        records.write(record, found.record | found.measured)
+        if not json:
+            print(f"record: {record}")
+    if any(one.passed is False for one in found.audits):
+        raise SystemExit(2)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What was evaluated, in words, and what came of it."""
+
+    title: str
+    evaluation: "Evaluation | None"
+    audits: "list[AuditResult]"
+    record: dict[str, Any] = field(default_factory=dict)
+    """What a record says besides: where the numbers come from."""
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, filter(None, [self.title, self.evaluation, *self.audits])))
+
+    @property
+    def measured(self) -> dict[str, Any]:
+        """Numbers in JSON's types, null where there is none."""
+        said = asdict(self.evaluation) if self.evaluation else {}
+        if said:
+            said["evaluation_seconds"] = said.pop("seconds")  # of a record, `seconds` is the training
+        numbers = {name: None if isinstance(x, float) and not isfinite(x) else x for name, x in said.items()}
+        return {**numbers, "audits": [asdict(one) for one in self.audits]}
+
+
+def _of_run(folder: Path, samples: int, part: str, rows: int, audit: bool, device: str, seed: int) -> _Found:
     import torch
 
-    from tessella import records
     from tessella.evaluation import evaluate as measure
-    from tessella.evaluation import floor_audit, sandwich_audit, sum_to_one_audit
-    from tessella.experiments import load_run
+    from tessella.experiments import audits, load_run
     from tessella.experiments.run import record_of
 
     torch.manual_seed(seed)
-    loaded = load_run(run, device)
-    codes = getattr(loaded.table, part)
-    codes = (codes[:rows] if rows else codes).to(device)
-    result = measure(loaded.model, codes, samples, loaded.table.floor)
-    print(f"{loaded.table.name}, {part} part, {loaded.config.model.dequantizer} dequantization\n{result}")
-    if loaded.table.partial:
-        print(f"partial data: {loaded.table.partial}")
-    audits = []
-    if audit:
-        found = [
-            sum_to_one_audit(loaded.model, loaded.table.schema.counts, samples),
-            floor_audit(result),
-            sandwich_audit(loaded.model, samples=samples),
-        ]
-        audits = [one for one in found if one is not None]
-        print(*audits, sep="\n")
-    if record is not None:
-        measured = {**asdict(result), "evaluation_seconds": result.seconds, "audits": [asdict(one) for one in audits]}
-        del measured["seconds"]  # of a record, `seconds` is the training
-        records.write(record, record_of(loaded, part=part, **measured))
-        print(f"record: {record}")
-    if not all(one.passed for one in audits):
-        raise SystemExit(2)
+    run = load_run(folder, device)
+    codes = getattr(run.table, part)
+    result = measure(run.model, (codes[:rows] if rows else codes).to(device), samples, run.table.floor)
+    found = audits.audit(run, result, samples) if audit else []
+    partial = f"\npartial data: {run.table.partial}" if run.table.partial else ""
+    title = f"{run.table.name}, {part} part, {run.config.model.dequantizer} dequantization{partial}"
+    return _Found(title, result, found, record_of(run, part=part))
+
+
+def _of_fit(
+    folder: Path, data: Path | None, samples: int | None, rows: int, audit: bool, device: Literal["cpu", "cuda"]
+) -> _Found:
+    from tessella import records
+    from tessella.cli.files import read_table
+    from tessella.estimators import TabularFlow, audits
+
+    if data is None and not audit:
+        raise ValueError(f"data, audit: got neither for {folder}; expected a file to evaluate, --audit, or both")
+    flow, result = TabularFlow.load(folder, device), None
+    if data is not None:
+        table = read_table(data)
+        result = audits.measure(flow, table[:rows] if rows else table, samples)
+    found = audits.audit(flow, samples) if audit else []
+    title = f"{folder}, a table of {len(flow.columns_)} columns" + (f", on the rows of {data}" if data else "")
+    return _Found(title, result, found, {"data": str(data) if data else None, **records.provenance(flow.seed_)})

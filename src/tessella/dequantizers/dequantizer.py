@@ -10,6 +10,8 @@ from tessella.nets import MLP, TokenTransformer
 
 # A point that rounding carried over a wall is pulled this far back towards the middle of its region.
 PULLED_BACK = 1e-3
+# Rounding moves a point near a wall by less than this, there and back; points outside their region come back elsewhere.
+SAME_PLACE = 1e-2
 
 
 class Dequantizer(nn.Module):
@@ -36,14 +38,19 @@ class Dequantizer(nn.Module):
         return self._settle(x, codes), log_noise - ladj.sum(-1)
 
     def log_prob(self, x: Tensor, codes: Tensor) -> Tensor:
-        """log q(x | codes) of given points inside the regions of their codes."""
+        """log q(x | codes) of given points, -inf outside the regions of their codes."""
         self._check(codes)
         u, ladj = self.cells.displace(x, codes)
-        return self.noise.log_prob(u, self.context(codes)) + ladj.sum(-1)
+        log_q = self.noise.log_prob(u, self.context(codes)) + ladj.sum(-1)
+        return torch.where(self._inside(x, u, codes), log_q, -torch.inf)
 
     def quantize(self, x: Tensor) -> Tensor:
         """Points (B, N, D) -> codes (B, N)."""
         return self.cells.quantize(x)
+
+    def _inside(self, x: Tensor, u: Tensor, codes: Tensor) -> Tensor:
+        """Whether the displacements u lead back to the points: fixed geometries leave space that is nobody's, (B)."""
+        return same_place(self.cells.place(u, codes)[0], x)
 
     def _settle(self, x: Tensor, codes: Tensor) -> Tensor:
         """Undo what rounding did: a point across a wall goes back by a little, and to the middle if that fails."""
@@ -56,6 +63,11 @@ class Dequantizer(nn.Module):
 
     def _check(self, codes: Tensor) -> None:
         checks.indices("codes", codes, (len(codes), len(self.cells.counts)), self.count)
+
+
+def same_place(x: Tensor, y: Tensor) -> Tensor:
+    """Whether points (B, N, D) differ by rounding only, all N of them: (B)."""
+    return ((x - y).abs() < SAME_PLACE * (1 + y.abs())).flatten(1).all(1)
 
 
 class NoContext(nn.Module):

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from tessella.densities import Density
 from tessella.dequantizers.cells import NARROW, Cells, VoronoiCells
-from tessella.dequantizers.dequantizer import Dequantizer
+from tessella.dequantizers.dequantizer import Dequantizer, same_place
 from tessella.dequantizers.modes import Modes
 from tessella.dequantizers.profiles import in_order, profile_positions, spread_out
 from tessella.nets import TokenTransformer
@@ -25,6 +25,7 @@ from tessella.nets import TokenTransformer
 KNOTS = 33
 LONGEST_TAIL = 30.0  # in units of the map's image; exp(30) stays far from overflow
 NARROWEST_PIECE = 1e-3  # of the median piece; narrower ones are joined
+EDGE = 1e-15  # nearest that a point in a count's interval is taken to come to its ends
 BINS = 8  # of the numbers, where categories look for the company they keep
 
 
@@ -164,8 +165,21 @@ class MixedDequantizer(Dequantizer):
         return torch.cat([self._settle(x, codes), numbers], 1), log_q
 
     def log_prob(self, x: Tensor, codes: Tensor) -> Tensor:
-        """Not available: the noise that a present real number leaves unused cannot be read off its point."""
-        raise NotImplementedError("log q of given points is not defined for rows with numbers; use dequantize")
+        """log q(x, u_0 | row) - log phi(u_0), -inf outside the row's region: (B, G + R, D), (B, G + R) -> (B).
+
+        u_0 is the noise that present real numbers leave unused: it cannot be read off their points and is drawn anew,
+        u_0 ~ phi, so that the mean of exp of the value is q(x | row). Where no real number is present nothing is drawn.
+        """
+        codes, values = self._split(codes)
+        self._check(codes)
+        present, categories = self._present(codes), codes.shape[1]
+        u, ladj = self.cells.displace(x[:, :categories], codes)
+        noise = self._displace_numbers(x[:, categories:], values, present)
+        again, log_slope = self._place_numbers(noise, values, present)
+        inside = self._inside(x[:, :categories], u, codes) & same_place(again, x[:, categories:])
+        seen = torch.where(present, self._images(values), 0)
+        log_noise = self.noise.log_prob(torch.cat([u, noise], 1), self.context(codes, seen))
+        return torch.where(inside, log_noise + ladj.sum(-1) - log_slope.sum(-1), -torch.inf)
 
     def quantize(self, x: Tensor) -> Tensor:
         """Points (B, G + R, D) -> rows (B, G + R) in double precision; 0 where a number is missing."""
@@ -231,6 +245,13 @@ class MixedDequantizer(Dequantizer):
         log_slope = log_slope.to(u.dtype) - 0.5 * u0.square() - 0.5 * log(2 * pi)
         x0 = torch.where(present, self._settle_counts(image.to(u.dtype), values), u0)
         return torch.cat([x0[..., None], u[..., 1:]], -1), torch.where(present, log_slope, 0)
+
+    def _displace_numbers(self, x: Tensor, values: Tensor, present: Tensor) -> Tensor:
+        """The inverse of `_place_numbers` in the noise, (B, R, D); what a real number leaves unused is drawn anew."""
+        share = (self.scale.inverse(x[..., 0].double()) - values).clamp(EDGE, 1 - EDGE)
+        unused = torch.randn_like(x[..., 0])
+        u0 = torch.where(self.unit, torch.special.ndtri(share).to(x.dtype), unused)
+        return torch.cat([torch.where(present, u0, x[..., 0])[..., None], x[..., 1:]], -1)
 
     def _settle_counts(self, image: Tensor, values: Tensor) -> Tensor:
         """A count whose point rounding carried into the next interval goes to the middle of its own."""

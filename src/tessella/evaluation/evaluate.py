@@ -1,4 +1,4 @@
-"""Evaluate a model on held-out rows: every number a valid bound, none dropped."""
+"""Evaluate a model on held-out rows: every number a valid bound or an exact value, none dropped."""
 
 import time
 from dataclasses import dataclass
@@ -6,18 +6,19 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from tessella.models import SemiDiscrete
+from tessella.evaluation.likelihood import Likelihood, log_weights
 from tessella.models.semidiscrete import log_mean_exp
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Negative log-likelihood bounds in nats per row; all of them upper bounds on the true value (positive = worse)."""
+    """Negative log-likelihood in nats per row (positive = worse): exact, or upper bounds on the true value."""
 
     rows: int
     elbo_nll: float
     iw_nll: float
     iw_samples: int
+    """0 for an exact value, which then stands for both bounds."""
     stderr: float
     gap: float
     """iw_nll with a tenth of the samples, minus iw_nll: large means that more samples would still help."""
@@ -25,39 +26,48 @@ class Evaluation:
     seconds: float
 
     def __str__(self) -> str:
-        lines = [
-            f"ELBO      {self.elbo_nll:9.4f} nats",
-            f"IW-{self.iw_samples:<6} {self.iw_nll:9.4f} nats  +- {self.stderr:.4f} over {self.rows:,} rows",
-            f"gap       {self.gap:9.4f}  from {max(1, self.iw_samples // 10)} to {self.iw_samples} samples",
-        ]
+        error = f"+- {self.stderr:.4f} over {self.rows:,} rows"
+        lines = [f"exact     {self.iw_nll:9.4f} nats  {error}"]
+        if self.iw_samples:
+            lines = [
+                f"ELBO      {self.elbo_nll:9.4f} nats",
+                f"IW-{self.iw_samples:<6} {self.iw_nll:9.4f} nats  {error}",
+                f"gap       {self.gap:9.4f}  from {max(1, self.iw_samples // 10)} to {self.iw_samples} samples",
+            ]
         if self.floor is not None:
-            lines.append(f"floor     {self.floor:9.4f}  no valid model of these rows goes below it")
+            lines.append(f"floor     {self.floor:9.4f}  entropy floor: no valid model of these rows goes below it")
         return "\n".join([*lines, f"time      {self.seconds:9.1f} s"])
 
 
 @torch.no_grad()
-def evaluate(model: SemiDiscrete, codes: Tensor, samples: int = 100, floor: float | None = None) -> Evaluation:
-    """ELBO and importance-weighted bound of every row; a non-finite row is an error, never skipped."""
-    if len(codes) == 0 or samples < 1:
-        raise ValueError(f"codes, samples: got {len(codes)} rows and {samples} samples; expected at least one of each")
+def evaluate(model: Likelihood, rows: Tensor, samples: int = 100, floor: float | None = None) -> Evaluation:
+    """ELBO and importance-weighted bound of every row, or the exact value; a non-finite row is an error, never skipped.
+
+    Args:
+        model: any likelihood.
+        rows: as the model takes them, (B, N).
+        samples: S of the bound; an exact model needs none.
+        floor: the entropy of the rows' distribution, where it is known.
+    """
+    if len(rows) == 0 or samples < 1:
+        raise ValueError(f"rows, samples: got {len(rows)} rows and {samples} samples; expected at least one of each")
     start = time.perf_counter()
-    tenth = max(1, samples // 10)
     elbo, bound, coarse = [], [], []
-    for weights in model.chunked_log_weights(codes, samples):  # (S, b), double precision for the sums
-        weights = weights.double()
+    for weights in log_weights(model, rows, samples):  # (S, b), S = 1 where they are exact
+        tenth = max(1, len(weights) // 10)
         elbo.append(weights.mean(0))
         bound.append(log_mean_exp(weights))
-        groups = weights[: samples // tenth * tenth].view(-1, tenth, weights.shape[1])
+        groups = weights[: len(weights) // tenth * tenth].view(-1, tenth, weights.shape[1])
         coarse.append(torch.stack([log_mean_exp(group) for group in groups]).mean(0))
     per_row = torch.cat(bound)
     if not bool(per_row.isfinite().all()):
         bad = (~per_row.isfinite()).nonzero().flatten().tolist()
-        raise ValueError(f"log-likelihood: {len(bad)} of {len(codes)} rows are not finite (first: rows {bad[:5]})")
+        raise ValueError(f"log-likelihood: {len(bad)} of {len(rows)} rows are not finite (first: rows {bad[:5]})")
     return Evaluation(
-        rows=len(codes),
+        rows=len(rows),
         elbo_nll=-float(torch.cat(elbo).mean()),
         iw_nll=-float(per_row.mean()),
-        iw_samples=samples,
+        iw_samples=0 if model.exact else samples,
         stderr=float(per_row.std() / len(per_row) ** 0.5) if len(per_row) > 1 else float("nan"),
         gap=float(per_row.mean() - torch.cat(coarse).mean()),
         floor=floor,

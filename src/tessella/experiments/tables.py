@@ -71,12 +71,11 @@ def run_table(task: TableTask, folder: Path) -> dict[str, Any]:
     with matmul_precision("highest"):
         torch.manual_seed(derived_seed(task.seed, "test"))
         codes = table.test[: task.test_rows].to(_device(fitted.model))
-        result = measure(fitted.model, codes, task.samples, table.floor)
+        result = evaluate(fitted.model, codes, task.samples, table.floor)
         iw_curve = importance_curve(fitted.model, codes[:IW_CURVE_ROWS], 3 * task.samples)
     audit = floor_audit(result)
     if audit is not None and not audit.passed:
         raise ArithmeticError(f"{task.name}: the value cannot be true: {audit.message}")
-    exact = isinstance(fitted.model, Baseline)
     return {
         "data": table.name,
         "dealt": task.data.dealt,
@@ -84,31 +83,13 @@ def run_table(task: TableTask, folder: Path) -> dict[str, Any]:
         "method": task.method,
         "preset": task.preset,
         **_of_fit(fitted),
-        "exact": exact,
+        "exact": fitted.model.exact,
         **_of_evaluation(result),
         "test_rows_available": len(table.test),
         "iw_curve": iw_curve,
         "matmul_precision": {"training": task.precision, "evaluation": "highest"},
         **records.provenance(task.seed),
     }
-
-
-def measure(model: SemiDiscrete | Baseline, codes: Tensor, samples: int, floor: float | None) -> Evaluation:
-    """The bounds of `evaluation.evaluate`; of a baseline the exact value, as both of them, with 0 samples."""
-    if isinstance(model, SemiDiscrete):
-        return evaluate(model, codes, samples, floor)
-    exact = evaluate(_AsBound(model), codes, 1, floor)  # type: ignore[arg-type]  # it asks for these weights alone
-    return replace(exact, iw_samples=0)
-
-
-class _AsBound:
-    """An exact likelihood as a bound whose importance weights are all the same."""
-
-    def __init__(self, model: Baseline):
-        self.model = model
-
-    def chunked_log_weights(self, codes: Tensor, samples: int) -> list[Tensor]:
-        return [self.model.log_prob(codes).expand(samples, -1)]
 
 
 @torch.no_grad()

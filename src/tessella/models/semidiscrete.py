@@ -9,6 +9,7 @@ from tessella.densities import Density
 from tessella.dequantizers import Dequantizer
 
 POINTS_AT_ONCE = 2**15
+SAMPLES = 100  # of the bound, where a call does not say
 
 
 class SemiDiscrete(nn.Module):
@@ -42,9 +43,10 @@ class SemiDiscrete(nn.Module):
         """`samples` independent values of `elbo` per row, (S, B)."""
         return self.elbo(codes.repeat(samples, 1)).view(samples, len(codes))
 
-    def log_prob(self, codes: Tensor, samples: int = 100) -> Tensor:
+    def log_prob(self, codes: Tensor, samples: int | None = None) -> Tensor:
         """The importance-weighted bound on log P(codes), (B); the memory it takes does not grow with B or S."""
-        return torch.cat([log_mean_exp(weights) for weights in self.chunked_log_weights(codes, samples)])
+        chunks = self.chunked_log_weights(codes, SAMPLES if samples is None else samples)
+        return torch.cat([log_mean_exp(weights) for weights in chunks])
 
     def chunked_log_weights(self, codes: Tensor, samples: int) -> list[Tensor]:
         """`log_weights` of a few rows at a time, a few samples at a time: tensors (S, b)."""
