@@ -13,7 +13,7 @@ from torch import Tensor
 
 from tessella import records
 from tessella.baselines import Baseline
-from tessella.evaluation import Evaluation, evaluate, floor_audit
+from tessella.evaluation import Evaluation, evaluate, floor_audit, sandwich_audit
 from tessella.experiments.changes import changed
 from tessella.experiments.planning import Effort, matmul_precision
 from tessella.experiments.run import DataConfig, load_data
@@ -73,6 +73,7 @@ def run_table(task: TableTask, folder: Path) -> dict[str, Any]:
         codes = table.test[: task.test_rows].to(_device(fitted.model))
         result = evaluate(fitted.model, codes, task.samples, table.floor)
         iw_curve = importance_curve(fitted.model, codes[:IW_CURVE_ROWS], 3 * task.samples)
+        sandwich = sandwich_audit(fitted.model, samples=task.samples)
     audit = floor_audit(result)
     if audit is not None and not audit.passed:
         raise ArithmeticError(f"{task.name}: the value cannot be true: {audit.message}")
@@ -87,6 +88,7 @@ def run_table(task: TableTask, folder: Path) -> dict[str, Any]:
         **_of_evaluation(result),
         "test_rows_available": len(table.test),
         "iw_curve": iw_curve,
+        "sandwich": asdict(sandwich),
         "matmul_precision": {"training": task.precision, "evaluation": "highest"},
         **records.provenance(task.seed),
     }
