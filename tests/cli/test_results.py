@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 
 def record(data="nursery", method="voronoi", seed=0, value=9.6, **other) -> dict:
     """As `tessella reproduce tables` writes it."""
-    exact = method in ("independent", "chow-liu", "mixture", "transformer", "discrete-flow")
+    exact = method in ("independent", "chow-liu", "mixture", "transformer", "discrete-flow", "blocks")
     trained = method not in ("independent", "chow-liu", "mixture")
     start = [[0.5 * 2**i, value + 6 / (1 + i)] for i in range(12)]
     made = {
@@ -29,9 +29,11 @@ def record(data="nursery", method="voronoi", seed=0, value=9.6, **other) -> dict
         "steps": 5000,
         "seconds": 240.0,
         "stopped": "steps",
+        "initial_nll": value + 6 if trained else None,
+        "best_step": 4800 if trained else None,
         "validation_nll": value + 0.02,
         "curve": start if trained else start[-1:],
-        "model": {} if exact else {"base": "gaussian", "blocks": 8, "groups": 8},
+        "model": {"groups": 5} if method == "blocks" else {} if exact else {"base": "gaussian", "blocks": 8},
         "training": {"steps": 5000} if trained else None,
         "exact": exact,
         "test_rows": 1296,
@@ -57,7 +59,7 @@ SPEED = {
     "rows": [1, 100],
     "hardware": "NVIDIA H200; a CPU",
     "measured": [
-        {"method": "voronoi", "preset": "ungrouped", "rows_per_second": [40.0, 4_000.0], "passes": 8},
+        {"method": "voronoi", "preset": "affine", "rows_per_second": [40.0, 4_000.0], "passes": 8},
         {"method": "transformer", "preset": "best", "rows_per_second": [9.0, 900.0], "passes": 21},
     ],
 }
@@ -94,14 +96,15 @@ def test_the_page_says_what_was_measured_and_no_more(folder, tmp_path):
     voronoi = line(page, "Nursery", "Voronoi")
     assert voronoi[2] == "9.27 ± 0.04 (**not valid**)"
     assert voronoi[3] == "9.650 ± 0.071 (2 seeds)"
-    assert voronoi[4:6] == ["IW-100 (ELBO 10.15)", "8"]
-    assert voronoi[7:9] == ["4.0 min, 5,000 steps", "NVIDIA H200"]
-    assert voronoi[9] == "[seed 0](../results/tables/0.json), [seed 1](../results/tables/1.json)"
+    assert voronoi[4:9] == ["IW-100 (ELBO 10.15)", "unknown", "15.650", "5.980", "8"]
+    assert voronoi[10:12] == ["4.0 min, 5,000 steps", "NVIDIA H200"]
+    assert voronoi[12] == "[seed 0](../results/tables/0.json), [seed 1](../results/tables/1.json)"
     assert line(page, "Nursery", "independent")[3:5] == ["**9.470 ± 0.001**", "exact"]
     assert line(page, "Nursery", "causal transformer")[2:4] == ["-", "9.480 ± 0.004"]
-    assert line(page, "Nursery", "causal transformer")[5] == "8"  # columns
-    assert line(page, "Forests", "simplex")[8] == "NVIDIA H200, 3 runs at once"
-    assert line(page, "Nursery", "mixture")[2:10] == ["-"] * 8
+    assert line(page, "Nursery", "causal transformer")[5:9] == ["-", "15.480", "5.980", "8"]  # columns
+    assert line(page, "Nursery", "independent")[5:8] == ["-", "-", "-"]
+    assert line(page, "Forests", "simplex")[11] == "NVIDIA H200, 3 runs at once"
+    assert line(page, "Nursery", "mixture of categoricals")[2:13] == ["-"] * 11
     assert line(page, "Connect4", "Voronoi")[2:4] == ["12.92 ± 0.07", "-"]
     assert "Test rows: 10,000 of 58,102." in page
     assert "Rows: simulated; published values are for" in page
@@ -115,6 +118,39 @@ def test_rows_of_the_published_architecture_appear_when_run(folder, tmp_path):
         "-",
         "9.900 ± 0.004",
     ]
+
+
+def summary(page: str, row: str, column: int) -> str:
+    """A cell of the table at the top."""
+    found = next(line for line in page.splitlines() if line.startswith(f"| {row} |"))
+    return found.split("|")[column + 1].strip()
+
+
+def test_a_start_that_nothing_was_learned_from_is_not_called_voronoi(tmp_path):
+    """The weights of a flow from before the first update are those of the mixture it began as."""
+    start = {"preset": "mixture-start", "best_step": 0, "initial_nll": 9.05, "validation_nll": 9.05}
+    write(
+        tmp_path / "tables",
+        record("mushroom", value=9.06, **start),
+        record("mushroom", preset="affine", value=10.5),
+        record("mushroom", preset="paper", value=11.7),
+        record("mushroom", "blocks", value=9.2),
+    )
+    page = results_page(tmp_path, tmp_path)
+    assert line(page, "Mushroom", "mixture of categoricals, seen through cells")[3] == "**9.060 ± 0.004**"
+    assert line(page, "Mushroom", "mixture of categoricals, seen through cells")[6:8] == ["9.050", "0.000"]
+    assert "Voronoi, from a fitted mixture" not in page
+    assert summary(page, "Voronoi, learned through the cells, here", 3) == "10.500"
+    assert summary(page, "Voronoi, learned through the cells, here", 4) == "-"
+    assert line(page, "Mushroom", "block-autoregressive mixture of categoricals")[8] == "5"
+    write(tmp_path / "tables", record("mushroom", value=9.06, **start | {"best_step": 100, "validation_nll": 9.04}))
+    assert "Voronoi, from a fitted mixture" in results_page(tmp_path, tmp_path)
+
+
+def test_slack_stands_beside_bounds(tmp_path):
+    sandwich = {"name": "sandwich", "passed": False, "message": "", "value": {"width": 0.234, "unexplained": 0.3}}
+    write(tmp_path / "tables", record(sandwich=sandwich))
+    assert line(results_page(tmp_path, tmp_path), "Nursery", "Voronoi")[5] == "0.23, 30%"
 
 
 def test_rendering_twice_gives_the_same_files(folder, tmp_path):
@@ -138,13 +174,13 @@ def test_rendering_twice_gives_the_same_files(folder, tmp_path):
 def test_without_records_there_are_pages_of_dashes_and_no_pictures(tmp_path):
     results(tmp_path / "results", tmp_path / "docs")
     assert {path.name for path in (tmp_path / "docs").rglob("*")} == {"results.md", "ablations.md"}
-    assert line((tmp_path / "docs" / "results.md").read_text("utf-8"), "Nursery", "Voronoi")[3:10] == ["-"] * 7
+    assert line((tmp_path / "docs" / "results.md").read_text("utf-8"), "Nursery", "Voronoi")[3:13] == ["-"] * 10
 
 
-def test_ablations_are_grouped_and_sorted(tmp_path):
+def test_ablations_are_grouped_and_sorted_by_validation(tmp_path):
     write(
         tmp_path / "ablations",
-        record(ablation="width", variant="width 64", value=9.7),
+        record(ablation="width", variant="width 64", value=9.5, validation_nll=9.8),  # lower only on test rows
         record(ablation="width", variant="width 128", value=9.6),
         record(ablation="cells", variant="random start", value=9.8),
     )
@@ -169,7 +205,7 @@ def test_reproduce_tables_writes_where_the_page_reads(tmp_path, capsys):
     common = {"steps": 1, "test_rows": 50, "accelerator": "cpu", "out": tmp_path, "results": tmp_path / "results"}
     tables("nursery", "independent", **common)
     tables("nursery", "mixture", **common, change=("model.components=[2]",), ablation="size", variant="2 kinds")
-    assert "(exact; floor 9.4696)" in capsys.readouterr().out
+    assert "(exact; entropy floor 9.4696)" in capsys.readouterr().out
     page = results_page(tmp_path / "results", tmp_path)
     assert "[seed 0](results/tables/nursery-independent-seed0.json)" in page
     assert "ablations/size-2-kinds-nursery-mixture-seed0.json" in ablations_page(tmp_path / "results", tmp_path)

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from math import inf
 from pathlib import Path
 
 from tessella.data import TABLES
@@ -27,16 +28,20 @@ LABELS = {
     "discrete-flow": "discrete flow",
     "independent": "independent",
     "chow-liu": "Chow-Liu tree",
-    "mixture": "mixture",
+    "mixture": "mixture of categoricals",
+    "blocks": "block-autoregressive mixture of categoricals",
     "transformer": "causal transformer",
 }
 PRESETS = {
     "best": "",
-    "parallel": ", all columns at once",
-    "ungrouped": ", all columns at once, affine couplings",
+    "affine": ", affine couplings",
     "paper": ", published architecture",
+    "mixture-start": ", from a fitted mixture",
 }
 ROWS = [(method, preset) for method in LABELS for preset in PRESETS]
+NOTHING_LEARNED = "mixture of categoricals, seen through cells"
+THROUGH_CELLS = ("best", "affine", "paper")
+"""Presets of Voronoi in which gradients start from what is no fitted model."""
 
 INTRODUCTION = """\
 # Results: Table 1 of the paper
@@ -52,23 +57,31 @@ includes the validations that choose the weights, not the final evaluation. Runs
 the same minutes are then fewer steps, so look at those before calling a method worse. A dash: not run. Bold: the lowest
 of ours.
 
-*Passes* are the networks that must be asked one after another to draw a row. A causal transformer needs one for each
-column. A coupling flow needs one for each block, whatever the number of columns. Voronoi on large tables models the
-columns in a few groups, each given those before it: **autoregressive over the groups**, parallel within them, with as
-many passes as groups. *All columns at once* is the flow without groups, in which nothing is autoregressive. It moves
-by mixtures, or by affine couplings as the flow behind simplex and binary argmax here: for a comparison of dequantizers
-alone, hold these against *affine couplings*, at equally many steps.
+*Before training* and *learned*: the value on validation rows before the first update, and what training took off it. A
+result is named after what produced it. *Learned through the cells* is the best, by validation rows, of the Voronoi runs
+in which gradients started from what is no fitted model and nothing is autoregressive. Where a flow began as a mixture
+of categoricals, found by expectation maximisation, and no update improved it, the row says *mixture of categoricals,
+seen through cells*: what is measured is the mixture. The *block-autoregressive mixture* has no cells: groups of
+columns, each a mixture given the groups before it, scored exactly.
 
-A *floor* is a value that no valid model passes. A published value below it by more than three of its standard
+*Slack* is how far a bound may be from the truth, on rows that the model drew itself: the width between a lower and an
+upper bound in nats, and the share of draws that lie where the noise hardly ever goes. Exact values have none. Where the
+slack is unknown, or as large as the difference between two rows, **their order says nothing about the models**: in
+particular, dequantizers cannot be ranked by it.
+
+*Passes* are the networks that must be asked one after another to draw a row: one for each column of a causal
+transformer, one for each group of the block-autoregressive mixture, one for each block of a coupling flow.
+
+An *entropy floor* is a value that no valid model passes. A published value below it by more than three of its standard
 deviations is marked **not valid**: whatever was measured, it was not the mean of -log P under a distribution that sums
 to one.
 """
 ABLATIONS = """\
 # Ablations
 
-Written by `tessella results` from the records in `results/ablations`. Within a group and a table, the lowest
-value comes first. Nats per row of the test set, lower is better, ± standard error over its rows; *validation* is what
-training saw, with few importance samples.
+Written by `tessella results` from the records in `results/ablations`. Within a group and a table, the lowest value on
+*validation* rows, which training saw, with few importance samples, comes first. *Test*: nats per row, lower is better,
+± standard error over the rows; exact, or a bound whose slack is unknown, so that small differences say nothing.
 """
 
 
@@ -82,9 +95,9 @@ CAPTIONS = {
 }
 
 
-def label(method: str, preset: str) -> str:
+def label(method: str, preset: str, learned: bool = True) -> str:
     """What a row is called."""
-    return LABELS[method] + PRESETS[preset]
+    return LABELS[method] + PRESETS[preset] if learned or method != "voronoi" else NOTHING_LEARNED
 
 
 def results_page(folder: Path, docs: Path) -> str:
@@ -119,22 +132,33 @@ def ablations_page(folder: Path, docs: Path) -> str:
     parts = [ABLATIONS]
     for group in sorted({record["ablation"] for record in records}):
         members = [record for record in records if record["ablation"] == group]
-        members.sort(key=lambda record: (record["data"], record["dealt"], record["method"], record["iw_nll"]))
+        members.sort(key=lambda record: (record["data"], record["dealt"], record["method"], record["validation_nll"]))
         lines = [_ablation_line(record, link) for record in members]
         header = ["variant", "table", "method", "validation", "test", "steps", "training", "hardware", "seed"]
         parts.append(f"## {group}\n\n{table(header, lines)}")
     return "\n".join(parts if records else [*parts, "No records yet.\n"])
 
 
+def _through_cells(table: tuple[str, bool], found: dict[tuple[str, bool, str, str], Cell]) -> Cell | None:
+    """The Voronoi runs of one preset on a table that validation rows like best among those that learned everything."""
+    here = [found.get((*table, "voronoi", preset)) for preset in THROUGH_CELLS]
+    learned = [cell for cell in here if cell and cell.learned]
+    return min(learned, key=lambda cell: cell.mean("validation_nll"), default=None)
+
+
 def _summary(found: dict[tuple[str, bool, str, str], Cell]) -> str:
-    lines = [["floor", *(_floor(TABLES[data].floor) for data, _ in TITLES)]]
+    lines = [["entropy floor", *(_floor(TABLES[data].floor) for data, _ in TITLES)]]
     for method, preset in ROWS:
         ours = [found.get((*key, method, preset)) for key in TITLES]
         if method in PUBLISHED["nursery"] and preset == "best":
             published = [_published(data, method, short=True) for data, _ in TITLES]
             lines.append([f"{LABELS[method]}, published", *published])
-        if preset == "best" or any(ours):
-            lines.append([f"{label(method, preset)}, here", *(_value(cell, found, short=True) for cell in ours)])
+        if (method, preset) == ("voronoi", "best"):
+            learned = [_value(_through_cells(key, found), found, short=True) for key in TITLES]
+            lines.append(["Voronoi, learned through the cells, here", *learned])
+        if any(ours) or (preset == "best" and method != "voronoi"):
+            name = label(method, preset, any(cell.learned for cell in ours if cell))
+            lines.append([f"{name}, here", *(_value(cell, found, short=True) for cell in ours)])
     return table(["", *TITLES.values()], lines)
 
 
@@ -146,14 +170,16 @@ def _section(key: tuple[str, bool], title: str, found: dict[tuple[str, bool, str
         published = _published(data, method) if preset == "best" else DASH
         if preset == "best" or cell:
             value = _value(cell, found)
-            lines.append([label(method, preset), published, value, *_details(cell, link)])
-    header = ["method", "published", "here", "kind", "passes", "parameters", "training", "hardware", "records"]
+            learned = cell is None or cell.learned
+            lines.append([label(method, preset, learned), published, value, *_details(cell, link)])
+    header = ["method", "published", "here", "kind", "slack", "before training", "learned"]
+    header += ["passes", "parameters", "training", "hardware", "records"]
     return f"## {title}\n\n{_about(data, dealt, [cell for cell in here.values() if cell])}\n\n{table(header, lines)}"
 
 
 def _about(data: str, dealt: bool, run: Sequence[Cell]) -> str:
     floor = TABLES[data].floor
-    said = [f"Floor {floor:.4f} nats. {FLOORS[data]}" if floor is not None else "No floor is known."]
+    said = [f"Entropy floor {floor:.4f} nats. {FLOORS[data]}" if floor is not None else "No entropy floor is known."]
     wrong = [LABELS[method] for method, value in PUBLISHED[data].items() if below_floor(data, value)]
     if wrong and not dealt:
         said.append(f"The published value for {', '.join(wrong)} lies below it.")
@@ -166,18 +192,40 @@ def _about(data: str, dealt: bool, run: Sequence[Cell]) -> str:
 
 def _details(cell: Cell | None, link: str) -> list[str]:
     if cell is None:
-        return [DASH] * 6
+        return [DASH] * 9
     bound = f"IW-{cell.first['iw_samples']} (ELBO {cell.mean('elbo_nll'):.2f})"
     machines = sorted({machine(record["hardware"]) for record in cell.records})
     files = ", ".join(f"[seed {record['seed']}]({link}/{record['file']})" for record in cell.records)
     return [
         "exact" if cell.first["exact"] else bound,
+        _slack(cell),
+        *_learning(cell),
         str(_passes(cell)),
         f"{cell.first['parameters']:,}",
         _training(cell),
         " / ".join(machines),
         files,
     ]
+
+
+def _slack(cell: Cell) -> str:
+    """Width of the sandwich and share of draws that the noise does not explain; of several seeds the widest."""
+    if cell.first["exact"]:
+        return DASH
+    found = [record["sandwich"]["value"] for record in cell.records if "sandwich" in record]
+    if not found:
+        return "unknown"
+    widest = max(found, key=lambda values: values.get("width", inf))
+    width = f"{widest['width']:.2f}" if "width" in widest else "unbounded"
+    return f"{width}, {100 * widest['unexplained']:.0f}%"
+
+
+def _learning(cell: Cell) -> list[str]:
+    """The validation value before training, and what training took off it."""
+    if cell.first["initial_nll"] is None:
+        return [DASH, DASH]
+    before = cell.mean("initial_nll")
+    return [f"{before:.3f}", f"{before - cell.mean('validation_nll'):.3f}"]
 
 
 def _passes(cell: Cell) -> int:

@@ -7,14 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 from tessella.report.results import TITLES, label
 from tessella.report.results_records import Record, read_records
-from tessella.report.style import BLUE, GREEN, GREY, INK, ORANGE, new_figure, save
+from tessella.report.style import BLUE, GREEN, GREY, INK, ORANGE, RED, new_figure, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-COLOURS = {"voronoi": BLUE, "simplex": ORANGE, "binary-argmax": GREEN, "discrete-flow": GREY, "transformer": INK}
-STYLES = {"best": "-", "parallel": "--", "ungrouped": "-.", "paper": ":"}
+COLOURS = {
+    "voronoi": BLUE,
+    "simplex": ORANGE,
+    "binary-argmax": GREEN,
+    "discrete-flow": GREY,
+    "blocks": RED,
+    "transformer": INK,
+}
+STYLES = {"best": "-", "affine": "--", "paper": ":", "mixture-start": "-."}
 COLUMNS = 3
 FLOOR = "floor"
 
@@ -96,7 +103,8 @@ def _lines(axes: "Axes", records: list[Record], key: str) -> None:
             "marker": ".",
             "ms": 3,
         }
-        axes.plot(*zip(*points, strict=True), label=label(record["method"], record["preset"]), **look)
+        name = label(record["method"], record["preset"], record["best_step"] != 0)
+        axes.plot(*zip(*points, strict=True), label=name, **look)
     floor = records[0]["floor"]
     if floor is not None:
         axes.axhline(floor, color=GREY, lw=1.0, ls="--", label=FLOOR)

@@ -10,7 +10,19 @@ from typing import Any
 Record = dict[str, Any]
 
 NEEDED = {"data", "partial", "method", "preset", "seed", "steps", "seconds", "elbo_nll", "iw_nll", "iw_samples"}
-NEEDED |= {"stderr", "validation_nll", "floor", "command", "commit", "hardware", "exact", "test_rows", "dealt"}
+NEEDED |= {
+    "stderr",
+    "validation_nll",
+    "floor",
+    "command",
+    "commit",
+    "hardware",
+    "exact",
+    "test_rows",
+    "dealt",
+    "initial_nll",
+}
+NEEDED |= {"initial_nll", "best_step"}
 
 
 @dataclass(frozen=True)
@@ -27,6 +39,11 @@ class Cell:
     def mean(self, key: str) -> float:
         """Over the seeds."""
         return mean(record[key] for record in self.records)
+
+    @property
+    def learned(self) -> bool:
+        """Whether training improved on what it began with, for any seed; counting begins with nothing."""
+        return any(record["best_step"] != 0 for record in self.records)
 
     @property
     def error(self) -> float:

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 INK, PAPER, BLUE, ORANGE, GREEN, GREY = "#1f2933", "#ffffff", "#2b6cb0", "#dd6b20", "#2f855a", "#9aa5b1"
+RED = "#c53030"
 DENSITY = "Blues"
 
 
