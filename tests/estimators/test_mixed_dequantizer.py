@@ -130,7 +130,7 @@ def test_log_q_of_given_points_is_the_one_returned(model):
 @torch.no_grad()
 def test_log_q_of_given_points_averages_to_a_density():
     """E_f [ q(x | row) / f(x) ] = 1 with a real number present; f the untouched noise, whose u_0 is normal."""
-    plain = build(Encoding(COLUMNS), Size(dim=2, blocks=2, width=8, classes=3)).dequantizer
+    plain = build(Encoding(COLUMNS), Size(dim=2, blocks=2, width=8, classes=3), "coupling").dequantizer
     plain.arrange(rows(), [False, False])
     learned = deepcopy(plain)
     for parameter in learned.noise.parameters():
