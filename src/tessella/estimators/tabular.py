@@ -19,7 +19,7 @@ from tessella.estimators.anomalies import contributions, reasons
 from tessella.estimators.columns import Column, learn
 from tessella.estimators.encoding import Encoding
 from tessella.estimators.inputs import check_rows, matched
-from tessella.estimators.learning import Device, Plan, check_settings, split_rows, to_device
+from tessella.estimators.learning import Device, Plan, check_settings, modest, split_rows, to_device
 from tessella.estimators.network import (
     GROUPED_SAMPLES,
     GROUPS,
@@ -75,7 +75,8 @@ class TabularFlow(DensityMixin, BaseEstimator):
             of numbers; `parts_` says which.
         unseen: what to do with a category that training did not see: "error", or "missing" to take it for missing.
         device: "auto", "cpu" or "cuda".
-        random_state: fixes split, training, scores and samples.
+        threads: of training on a CPU; None: as many as short trials find fastest, again when the pace collapses.
+        random_state: fixes split, training, scores and samples; to the last digit, where `threads` is fixed too.
         progress: show a progress bar.
 
     Attributes:
@@ -87,6 +88,7 @@ class TabularFlow(DensityMixin, BaseEstimator):
         history_: step, seconds, loss and validation value (nats per row) during training.
         best_validation_: the lowest validation value, an upper bound of the mean negative log-likelihood, in nats.
         n_iter_: updates done.
+        threads_: threads of its last one; 0 on a GPU.
         stopped_: why training ended: "steps", "patience", "time_budget" or "interrupted" (Ctrl-C keeps the best).
         effective_sample_size_: of the last `sample` with conditions.
 
@@ -115,6 +117,7 @@ class TabularFlow(DensityMixin, BaseEstimator):
         test_fraction: float = 0.0,
         unseen: Literal["error", "missing"] = "error",
         device: Device = "auto",
+        threads: int | None = None,
         random_state: Any = None,
         progress: bool = True,
     ):
@@ -133,9 +136,11 @@ class TabularFlow(DensityMixin, BaseEstimator):
         self.test_fraction = test_fraction
         self.unseen = unseen
         self.device = device
+        self.threads = threads
         self.random_state = random_state
         self.progress = progress
 
+    @modest
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the joint law of the rows of a pandas, polars or pyarrow table or a 2-D array; `y` is ignored."""
         self._check_parameters()
@@ -154,8 +159,10 @@ class TabularFlow(DensityMixin, BaseEstimator):
         self.model_, result, self.history_ = train(self.encoding_, self._size(self.classes or 0), parts, self._plan())
         self.classes_ = base_of(self.model_).log_weight.shape[-1]
         self.best_validation_, self.n_iter_, self.stopped_ = result.best_validation, result.steps, result.stopped
+        self.threads_ = result.threads
         return self
 
+    @modest
     def score_samples(self, X: Any, samples: int | None = None) -> np.ndarray:
         """Log-likelihood of each row, in nats: a lower bound, tighter with more `samples`; the same at every call."""
         rows = self._encode(X)
@@ -165,6 +172,7 @@ class TabularFlow(DensityMixin, BaseEstimator):
         """Mean log-likelihood of the rows, in nats."""
         return float(self.score_samples(X).mean())
 
+    @modest
     def sample(self, n: int = 1, conditions: Mapping[str, Any] | None = None, random_state: Any = None) -> Any:
         """New rows, in a frame like the one that was fitted: same library, columns, dtypes and categories.
 
@@ -188,6 +196,7 @@ class TabularFlow(DensityMixin, BaseEstimator):
             rows = self._sample_given(int(n), given) if given else self.model_.sample(int(n))
         return frames.write(self.layout_, self.encoding_.decode(rows))
 
+    @modest
     def anomalies(self, X: Any, top: int = 20, samples: int | None = None) -> Any:
         """The least likely rows, and for each the columns that make it so: a frame of the library of `X`.
 
@@ -247,7 +256,7 @@ class TabularFlow(DensityMixin, BaseEstimator):
         return tags
 
     def _check_parameters(self) -> None:
-        check_settings(self.device, self.time_budget, self.validation_fraction)
+        check_settings(self.device, self.time_budget, self.validation_fraction, self.threads)
         if self.samples is not None and self.samples < 1:
             raise ValueError(f"samples: got {self.samples}; expected at least 1, or None")
         if self.unseen not in ("error", "missing"):
@@ -282,6 +291,7 @@ class TabularFlow(DensityMixin, BaseEstimator):
             learning_rate=self.learning_rate,
             batch_size=self.batch_size,
             progress=self.progress,
+            threads=self.threads,
         )
 
     def _samples(self, samples: int | None) -> int:
@@ -308,4 +318,14 @@ class TabularFlow(DensityMixin, BaseEstimator):
         return conditioned.rows
 
 
-_FITTED = ("seed_", "groups_", "classes_", "samples_", "history_", "best_validation_", "n_iter_", "stopped_")
+_FITTED = (
+    "seed_",
+    "groups_",
+    "classes_",
+    "samples_",
+    "history_",
+    "best_validation_",
+    "n_iter_",
+    "stopped_",
+    "threads_",
+)
