@@ -42,7 +42,7 @@ class Progress:
         self.what, self.total, self.n = what, total, first
         self._note, self._keep, self._clock = "", keep, clock
         self._lines = visible and not sys.stderr.isatty()
-        self._said = (clock(), first) if self._lines else (0.0, first)
+        self._said = (clock() if self._lines else 0.0), -1  # when, and where it stood
         share = "" if total is None else "{percentage:3.0f}%|{bar}| "
         end = "" if total is None else "/{total_fmt}"
         form = f"{what}: {share}{{n_fmt}}{end}{{postfix}}"

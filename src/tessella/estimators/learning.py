@@ -98,11 +98,8 @@ def split_rows(rows: int, seed: int, validation: float, test: float = 0.0) -> di
     return {"train": ends[2], "validation": ends[1], "test": ends[0]}
 
 
-def check_settings(
-    device: str, time_budget: float | None, validation_fraction: float, threads: int | None = None
-) -> None:
+def check_settings(device: str, time_budget: float | None, validation_fraction: float) -> None:
     """The settings that all estimators have."""
-    check_threads(threads)
     if device not in ("auto", "cpu", "cuda"):
         raise ValueError(f"device: got {device!r}; expected one of auto, cpu, cuda")
     if device == "cuda" and not torch.cuda.is_available():
@@ -135,6 +132,7 @@ def modest(method: Callable[Concatenate[E, P], R]) -> Callable[Concatenate[E, P]
 
     @wraps(method)
     def limited(self: E, *args: P.args, **kwargs: P.kwargs) -> R:
+        check_threads(self.threads)
         with using(min(usable(), self.threads or usable())):
             return method(self, *args, **kwargs)
 

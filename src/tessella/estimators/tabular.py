@@ -256,7 +256,7 @@ class TabularFlow(DensityMixin, BaseEstimator):
         return tags
 
     def _check_parameters(self) -> None:
-        check_settings(self.device, self.time_budget, self.validation_fraction, self.threads)
+        check_settings(self.device, self.time_budget, self.validation_fraction)
         if self.samples is not None and self.samples < 1:
             raise ValueError(f"samples: got {self.samples}; expected at least 1, or None")
         if self.unseen not in ("error", "missing"):

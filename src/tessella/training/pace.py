@@ -16,7 +16,7 @@ from tessella.training.contract import Trainable
 from tessella.training.learner import Learner
 from tessella.training.processes import Processes, accelerator_of
 from tessella.training.randomness import undisturbed_noise
-from tessella.training.threads import candidates, fastest, usable, using
+from tessella.training.threads import candidates, fastest, hindered, usable, using
 from tessella.training.validation import validation_subset
 
 WARMUP = 5  # updates that are not counted: libraries warm up, and on a GPU the step is captured
@@ -36,10 +36,15 @@ class Pace:
     def steps_within(self, seconds: float, validations: int) -> int:
         """Updates that fit into a budget together with so many validations; at least 1.
 
+        Half of the budget is theirs whatever validations took in a trial: where those take more, the time ends the run.
+
         >>> Pace(update=0.1, validation=1.0).steps_within(100.0, validations=3)
         900
+        >>> Pace(update=0.1, validation=1.0).steps_within(100.0, validations=300)
+        465
         """
-        return max(1, int((ROOM * seconds - validations * self.validation) / self.update))
+        room = ROOM * seconds
+        return max(1, int(max(room - validations * self.validation, room / 2) / self.update))
 
 
 def measure_pace(
@@ -61,7 +66,8 @@ def measure_pace(
         trial = copy.deepcopy(model).to(device).train()
         batches = Batches(train.to(device), config.batch_size, config.seed)
         if initialize:
-            trial.initialize(batches(0))
+            with torch.no_grad():
+                trial.initialize(batches(0))
         learner = Learner(trial, config, processes)
         threads, update = _fastest_updates(lambda step: learner.update(step, batches(step)), config)
         torch.set_num_threads(threads)
@@ -77,30 +83,38 @@ def _fastest_updates(update: Callable[[int], object], config: TrainingConfig) ->
 
     def seconds(threads: int, worth: float) -> float:
         torch.set_num_threads(threads)
-        return _seconds(update, trials, WARMUP, min(longest, (WARMUP + trials) * worth))
+        if worth < inf and hindered(threads):
+            return inf
+        return _seconds(update, trials, WARMUP, longest, hopeless=(WARMUP + trials) * worth)
 
     if config.threads is not None:
         return fastest(seconds, [config.threads])
     return fastest(seconds, candidates(usable()) if config.accelerator == "cpu" else [torch.get_num_threads()])
 
 
-def _seconds(act: Callable[[int], object], times: int, warmup: int, longest: float = inf) -> float:
+def _seconds(
+    act: Callable[[int], object], times: int, warmup: int, longest: float = inf, hopeless: float = inf
+) -> float:
     """Mean time of act(i), the first `warmup` calls not counted.
 
-    After `longest` seconds in all there are no more calls than one that counts.
+    Args:
+        act: what is timed.
+        times: calls that count; fewer, but one, after `longest` seconds in all.
+        warmup: calls that do not; fewer after `longest` seconds, and infinity is the answer after `hopeless` ones.
     """
-    began = time.perf_counter()
-    for i in range(warmup):
-        act(i)
-        if time.perf_counter() - began > longest:
-            break
+    began, done = time.perf_counter(), 0
+    while done < warmup and time.perf_counter() - began < longest:
+        act(done)
+        done += 1
+        if time.perf_counter() - began > hopeless:
+            return inf
     _finish()
-    start, done = time.perf_counter(), 0
-    while done < times and (done == 0 or time.perf_counter() - began < longest):
-        act(warmup + done)
+    start, first = time.perf_counter(), done
+    while done == first or (done < first + times and time.perf_counter() - began < longest):
+        act(done)
         done += 1
     _finish()
-    return (time.perf_counter() - start) / done
+    return (time.perf_counter() - start) / (done - first)
 
 
 def _finish() -> None:

@@ -6,6 +6,7 @@ are timed (`training.pace`), and fewer threads are taken unless more are clearly
 """
 
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from math import inf
@@ -16,6 +17,7 @@ import torch
 FASTER = 1.15  # more threads must be so many times as fast
 SLOWER = 3.0  # updates that take so many times as long as planned are a collapse
 STRETCH = 2.0  # seconds, and two updates at least, that are looked at together
+MEETINGS, WAITING = 1000, 4.0  # additions that threads share; how many times as long as alone is too long
 CGROUPS, MEMBERSHIP = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 
 
@@ -92,6 +94,28 @@ def fastest(seconds: Callable[[int, float], float], numbers: Sequence[int]) -> t
     return best
 
 
+def hindered(threads: int, clock: Callable[[], float] = time.perf_counter) -> bool:
+    """Whether threads that share small pieces of work wait for each other most of the time.
+
+    So they do where a core is busy with something else. It takes a tenth of a second to see that here; an update, which
+    cannot be stopped, may then take a hundred times as long as with one thread. The number of threads stays `threads`.
+    """
+    shared = torch.ones(2**17)
+
+    def seconds(threads: int, longest: float) -> float:
+        torch.set_num_threads(threads)
+        shared.add_(1)  # wakes them
+        began = clock()
+        for _ in range(MEETINGS):
+            shared.add_(1)
+            if clock() - began > longest:
+                break
+        return clock() - began
+
+    longest = WAITING * seconds(1, inf)
+    return seconds(threads, longest) > longest
+
+
 @contextmanager
 def using(threads: int) -> Iterator[None]:
     """So many threads inside, at the beginning; outside torch's number as before, whatever was set inside."""
@@ -106,27 +130,31 @@ def using(threads: int) -> Iterator[None]:
 class Watch:
     """Whether updates have come to take `SLOWER` times as long as planned, over a stretch of `STRETCH` seconds or more.
 
+    The slowest of a stretch does not count: a moment in which the machine did something else is no collapse.
+
     Args:
         pace: planned seconds of an update.
         rest: seconds of updates before it looks at any, so that measuring again stays a small part of the time.
 
     >>> watch = Watch(pace=0.1)
-    >>> [watch.saw(seconds) for seconds in (0.1, 5.0, 5.0)]
-    [False, True, False]
+    >>> [watch.saw(seconds) for seconds in (5.0, 0.1, 5.0, 5.0)]
+    [False, False, False, True]
     """
 
     def __init__(self, pace: float, rest: float = 0.0):
         self.pace, self._rest = pace, rest
-        self._updates, self._seconds = 0, 0.0
+        self._updates, self._seconds, self._slowest = 0, 0.0, 0.0
 
     def saw(self, seconds: float) -> bool:
         """An update took so long; whether the stretch that it completes is a collapse."""
         if self._rest > 0:
             self._rest -= seconds
             return False
-        self._updates, self._seconds = self._updates + 1, self._seconds + seconds
+        self._updates += 1
+        self._seconds += seconds
+        self._slowest = max(self._slowest, seconds)
         if self._updates < 2 or self._seconds < STRETCH:
             return False
-        mean = self._seconds / self._updates
-        self._updates, self._seconds = 0, 0.0
+        mean = (self._seconds - self._slowest) / (self._updates - 1)
+        self._updates, self._seconds, self._slowest = 0, 0.0, 0.0
         return mean > SLOWER * self.pace
