@@ -5,7 +5,7 @@ import pytest
 import torch
 from tests.estimators.frames_for_tests import small_flow
 
-from tessella import MixtureFlow, TabularFlow
+from tessella import MixtureFlow
 from tessella.models import SemiDiscrete
 from tessella.models.density import DensityModel
 
@@ -55,13 +55,3 @@ def test_one_usable_cpu_means_one_thread_everywhere(make, model, monkeypatch):
 def test_bad_threads_are_named(make, threads):
     with pytest.raises(ValueError, match=f"threads: got {threads!r}; expected a positive integer"):
         make(threads=threads).fit(ROWS)
-
-
-def test_parts_of_a_table_are_scored_and_drawn_like_the_whole(monkeypatch):
-    """However many points go through the model at once, every row gets a score, and as many rows come as were asked."""
-    flow: TabularFlow = small_flow().fit(ROWS)
-    whole = flow.score_samples(ROWS, samples=512)
-    monkeypatch.setattr("tessella.models.semidiscrete.POINTS_AT_ONCE", {"cpu": 7})
-    parts = flow.score_samples(ROWS, samples=512)
-    assert np.abs(parts - whole).mean() < 0.1
-    assert [len(flow.sample(n)) for n in (1, 7, 23)] == [1, 7, 23]
