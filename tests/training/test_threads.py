@@ -10,7 +10,17 @@ from small_models import NOISY, Noisy, fit_noisy, noisy_rows
 
 from tessella.training import RunFolder, fit
 from tessella.training.pace import Pace, measure_pace
-from tessella.training.threads import STRETCH, Watch, candidates, cpu_quota, fastest, hindered, usable, using
+from tessella.training.threads import (
+    STRETCH,
+    Watch,
+    candidates,
+    cpu_quota,
+    fastest,
+    hindered,
+    unhindered,
+    usable,
+    using,
+)
 
 
 def write(path: Path, text: str) -> None:
@@ -46,8 +56,26 @@ def test_quotas_are_read_from_control_groups(tmp_path: Path, files: dict, member
 def test_usable_is_the_least_of_all_limits(monkeypatch, quota: float, expected: int):
     monkeypatch.setattr("tessella.training.threads.os.sched_getaffinity", lambda _: set(range(5)), raising=False)
     monkeypatch.setattr("tessella.training.threads.cpu_quota", lambda: quota)
-    with using(3):
-        assert usable() == expected
+    monkeypatch.setattr("tessella.training.threads.torch.get_num_threads", lambda: 3)
+    assert usable() == expected
+
+
+def test_what_is_usable_does_not_depend_on_what_is_used(monkeypatch):
+    monkeypatch.setattr("tessella.training.threads.os.sched_getaffinity", lambda _: set(range(5)), raising=False)
+    monkeypatch.setattr("tessella.training.threads.cpu_quota", lambda: inf)
+    most = usable()
+    with using(most + 1), using(1):
+        assert usable() == most
+    assert usable() == most
+
+
+@pytest.mark.parametrize(("busy", "expected"), [(False, 4), (True, 1)])
+def test_work_without_a_trial_takes_one_thread_where_more_would_wait(monkeypatch, busy: bool, expected: int):
+    monkeypatch.setattr("tessella.training.threads.usable", lambda: 4)
+    monkeypatch.setattr("tessella.training.threads.hindered", lambda threads, meetings: busy)
+    before = torch.get_num_threads()
+    assert unhindered() == expected
+    assert torch.get_num_threads() == before
 
 
 @pytest.mark.parametrize(
@@ -82,7 +110,7 @@ def test_threads_that_wait_for_each_other_are_noticed(wait: int, expected: bool)
         return now
 
     with using(2):
-        assert hindered(2, clock) == expected
+        assert hindered(2, clock=clock) == expected
         assert torch.get_num_threads() == 2
 
 

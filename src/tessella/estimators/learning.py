@@ -16,7 +16,7 @@ from tessella.training import FitResult, NonFiniteError, RunFolder, Trainable, T
 from tessella.training.config import check_threads
 from tessella.training.pace import Pace, measure_pace
 from tessella.training.randomness import derived_seed
-from tessella.training.threads import usable, using
+from tessella.training.threads import unhindered, using
 
 Device = Literal["auto", "cpu", "cuda"]
 
@@ -127,13 +127,15 @@ R = TypeVar("R")
 def modest(method: Callable[Concatenate[E, P], R]) -> Callable[Concatenate[E, P], R]:
     """The method of an estimator, with no more threads than the process may use, nor than the estimator's `threads`.
 
-    Torch takes a thread for each core of the machine, also in a container that has the time of one.
+    Torch takes a thread for each core of the machine, also in a container that has the time of one, or where another
+    program has the cores.
     """
 
     @wraps(method)
     def limited(self: E, *args: P.args, **kwargs: P.kwargs) -> R:
         check_threads(self.threads)
-        with using(min(usable(), self.threads or usable())):
+        most = unhindered()
+        with using(min(most, self.threads or most)):
             return method(self, *args, **kwargs)
 
     return limited

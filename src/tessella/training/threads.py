@@ -9,6 +9,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from math import inf
 from pathlib import Path
 
@@ -17,14 +18,20 @@ import torch
 FASTER = 1.15  # more threads must be so many times as fast
 SLOWER = 3.0  # updates that take so many times as long as planned are a collapse
 STRETCH = 2.0  # seconds, and two updates at least, that are looked at together
-MEETINGS, WAITING = 1000, 4.0  # additions that threads share; how many times as long as alone is too long
+MEETINGS, FEW_MEETINGS = 1000, 300  # additions that threads share, to see whether they wait for each other
+WAITING = 4.0  # times as long as one thread alone is too long
 CGROUPS, MEMBERSHIP = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
+
+_outside: ContextVar[int | None] = ContextVar("outside", default=None)
 
 
 def usable() -> int:
-    """min(CPUs of the process's affinity, of its container's quota, torch's own number of threads), at least 1."""
+    """min(CPUs of the process's affinity, of its container's quota, torch's own number of threads), at least 1.
+
+    Torch's own number is that outside of `using`.
+    """
     cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, int(min(cpus, cpu_quota(), torch.get_num_threads())))
+    return max(1, int(min(cpus, cpu_quota(), _outside.get() or torch.get_num_threads())))
 
 
 def cpu_quota(cgroups: Path = CGROUPS, membership: Path = MEMBERSHIP) -> float:
@@ -94,7 +101,7 @@ def fastest(seconds: Callable[[int, float], float], numbers: Sequence[int]) -> t
     return best
 
 
-def hindered(threads: int, clock: Callable[[], float] = time.perf_counter) -> bool:
+def hindered(threads: int, meetings: int = MEETINGS, clock: Callable[[], float] = time.perf_counter) -> bool:
     """Whether threads that share small pieces of work wait for each other most of the time.
 
     So they do where a core is busy with something else. It takes a tenth of a second to see that here; an update, which
@@ -106,7 +113,7 @@ def hindered(threads: int, clock: Callable[[], float] = time.perf_counter) -> bo
         torch.set_num_threads(threads)
         shared.add_(1)  # wakes them
         began = clock()
-        for _ in range(MEETINGS):
+        for _ in range(meetings):
             shared.add_(1)
             if clock() - began > longest:
                 break
@@ -116,15 +123,24 @@ def hindered(threads: int, clock: Callable[[], float] = time.perf_counter) -> bo
     return seconds(threads, longest) > longest
 
 
+def unhindered() -> int:
+    """All usable threads, or 1 where they would wait for each other: for work that is not worth a trial of its own."""
+    most = usable()
+    with using(most):
+        return 1 if most > 1 and hindered(most, FEW_MEETINGS) else most
+
+
 @contextmanager
 def using(threads: int) -> Iterator[None]:
     """So many threads inside, at the beginning; outside torch's number as before, whatever was set inside."""
     before = torch.get_num_threads()
+    token = _outside.set(_outside.get() or before)
     torch.set_num_threads(threads)
     try:
         yield
     finally:
         torch.set_num_threads(before)
+        _outside.reset(token)
 
 
 class Watch:
