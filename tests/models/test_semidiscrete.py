@@ -47,7 +47,7 @@ def test_bounds_increase_towards_the_frequency_of_the_models_own_samples(dequant
 
 def test_chunks_change_nothing_but_the_order_of_work(monkeypatch):
     model = small()
-    monkeypatch.setattr(module, "POINTS_AT_ONCE", 7)
+    monkeypatch.setattr(module, "POINTS_AT_ONCE", {"cpu": 7})
     weights = model.chunked_log_weights(ALL_ROWS, 20)
     assert sum(part.shape[1] for part in weights) == len(ALL_ROWS)
     assert all(part.shape[0] == 20 for part in weights)

@@ -79,6 +79,30 @@ def test_stops_when_validation_stops_improving(tmp_path: Path):
     assert again == result
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"patience": 2}, "stopped: no progress on the validation rows for 2 validations"),
+        ({"time_budget": 1e-9}, "stopped: the time budget of 0 s is spent"),
+        ({}, ""),
+    ],
+    ids=["patience", "time_budget", "steps"],
+)
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_run_says_why_it_stops_early(tmp_path: Path, capsys, monkeypatch, change: dict, said: str, terminal: bool):
+    class Worsens(Gaussian):
+        def nll(self, batch: Tensor) -> Tensor:
+            return super().nll(batch) if self.training else -super().nll(batch)
+
+    monkeypatch.setattr("sys.stderr.isatty", lambda: terminal, raising=False)
+    config = replace(QUICK, progress=True, **change)
+    result = fit(Worsens(), gaussian_rows(), gaussian_rows(), config, tmp_path)
+    *_, bar, last = ["", *capsys.readouterr().err.splitlines()]
+    assert f"{result.steps}/40" in (bar if said else last)
+    assert said in last
+    assert ("stopped" in last) == bool(said)
+
+
 def test_stops_at_the_time_budget_and_continues_with_a_larger_one(tmp_path: Path):
     config = replace(NOISY, steps=10**6, time_budget=0.3)
     result = fit_noisy(tmp_path, config)

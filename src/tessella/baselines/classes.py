@@ -6,9 +6,9 @@ from math import log
 
 import torch
 from torch import Tensor
-from tqdm import tqdm
 
 from tessella.baselines.mixture import CategoricalMixture
+from tessella.progress import each
 
 CANDIDATES = (1, 16, 64, 128, 256)
 MOST_ROWS = 20_000
@@ -39,7 +39,7 @@ def fit_classes(
     """
     best, value = None, -torch.inf
     rows, start = train[:MOST_ROWS], time.perf_counter()
-    for candidate in tqdm([classes] if classes else CANDIDATES, "classes", disable=not progress, leave=False):
+    for candidate in each([classes] if classes else CANDIDATES, "numbers of latent classes tried", progress):
         began = time.perf_counter()
         mixture = CategoricalMixture(counts, candidate).to(train.device)
         mixture.fit(rows, validation, iterations=ITERATIONS, seed=seed)

@@ -34,6 +34,13 @@ def read_pieces(path: Path) -> "Iterator[pa.Table]":
         yield from (pa.Table.from_batches([batch.slice(i, ROWS_AT_ONCE)]) for i in range(0, len(batch), ROWS_AT_ONCE))
 
 
+def count_rows(path: Path) -> int | None:
+    """Rows of a Parquet file; None of a CSV file, which would have to be read for that."""
+    import pyarrow.parquet
+
+    return pyarrow.parquet.read_metadata(path).num_rows if _kind(path) == ".parquet" else None
+
+
 def write_table(table: "pa.Table", path: Path | None) -> None:
     """To a file by its ending; as CSV to standard output without one."""
     import pyarrow.csv

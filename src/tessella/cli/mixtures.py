@@ -63,6 +63,7 @@ def continuous(
     accelerator: Literal["auto", "cpu", "cuda"] = "auto",
     tf32: bool = True,
     progress: bool = True,
+    threads: int | None = None,
 ) -> None:
     """Table 4: one method on one continuous table, exact NLL of all test rows; a record in results/continuous.
 
@@ -78,6 +79,7 @@ def continuous(
         accelerator: where to train and evaluate.
         tf32: train with TF32 products of matrices on a GPU; evaluation never uses them.
         progress: show a progress bar.
+        threads: of training on a CPU; as many as a trial finds fastest without it.
     """
     from tessella import records
     from tessella.experiments.continuous import ContinuousTask, run_continuous
@@ -92,6 +94,7 @@ def continuous(
         accelerator=accelerator,
         tf32=tf32,
         progress=progress,
+        threads=threads,
     )
     record = run_continuous(task, out / task.name)
     path = results / "continuous" / f"{task.name}.json"

@@ -31,16 +31,23 @@ def sample(
     from tessella.estimators import TabularFlow
     from tessella.estimators.arrow import to_arrow
     from tessella.estimators.saving import DESCRIPTION
+    from tessella.progress import watching
 
     if (model / DESCRIPTION).exists():
         flow = TabularFlow.load(model)
-        write_table(to_arrow(flow.sample(rows, _parsed(flow, given or {}), random_state=seed)), out)
+        conditions = _parsed(flow, given or {})
+        # How many rows a condition takes is known when they are there.
+        with watching("rows drawn", None if conditions else rows):
+            drawn = flow.sample(rows, conditions, random_state=seed)
+        write_table(to_arrow(drawn), out)
     elif given:
         raise ValueError(
             f"given: got values for a model of `tessella train` in {model}; expected one of `tessella fit`"
         )
     else:
-        write_table(pa.table(_rows_of_run(model, rows, seed)), out)
+        with watching("rows drawn", rows):
+            drawn = _rows_of_run(model, rows, seed)
+        write_table(pa.table(drawn), out)
 
 
 def _rows_of_run(folder: Path, rows: int, seed: int) -> dict[str, list[str]]:

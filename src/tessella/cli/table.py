@@ -1,6 +1,5 @@
 """`tessella fit`, `score`, `anomalies`: a table of your own, CSV or Parquet."""
 
-import sys
 from contextlib import ExitStack
 from json import dumps
 from pathlib import Path
@@ -23,6 +22,7 @@ def fit(
     test: float = 0.1,
     types: dict[str, ColumnType] | None = None,
     device: Literal["auto", "cpu", "cuda"] = "auto",
+    threads: int | None = None,
     seed: int = 0,
     json: bool = False,
 ) -> None:
@@ -39,8 +39,9 @@ def fit(
         test: share of the rows that is kept aside for the comparison.
         types: types of some columns, where the guess is wrong: --types age continuous zip categorical.
         device: where to train.
+        threads: of training on a CPU; without it as many as short trials find fastest.
         seed: of split and training.
-        json: print the result as JSON.
+        json: print the result as JSON, and nothing else.
     """
     from tessella.cli.files import read_table
     from tessella.estimators import TabularFlow
@@ -51,6 +52,7 @@ def fit(
         time_budget=60 * minutes,
         test_fraction=test,
         device=device,
+        threads=threads,
         random_state=seed,
         progress=not json,
     )
@@ -58,6 +60,7 @@ def fit(
     if json:
         kinds = {column.name: column.kind for column in flow.columns_}
         said = {"rows": len(table), "columns": kinds, "validation_nll": flow.best_validation_, "stopped": flow.stopped_}
+        said["threads"] = flow.threads_
         held_out = {"part": overview.held_out, "rows": overview.scored_rows, "likelihoods": overview.likelihoods}
         print(dumps({**said, "held_out": held_out, "model": str(out), "report": str(out / REPORT)}, indent=1))
         return
@@ -70,11 +73,12 @@ def fit(
 def fit_and_report(flow: "TabularFlow", table: Any, out: Path) -> "Overview":
     """Fit, save the model, and beside it what the report shows and the report."""
     from tessella.estimators.overview import gather
+    from tessella.progress import say
     from tessella.report.page import write_page
 
     flow.fit(table).save(out)
     if flow.progress:
-        print("comparing with plain models, writing the report ...", file=sys.stderr)
+        say("comparing with plain models, writing the report ...")
     overview = gather(flow, table)
     overview.write(out)
     write_page(out, out / REPORT, model=str(out))
@@ -100,14 +104,16 @@ def score(
         model: folder that `tessella fit` made.
         data: a CSV or Parquet file with the same columns.
         out: CSV file for the scores, one line a row; without it only the summary is printed.
-        json: print the summary as JSON.
+        json: print the summary as JSON, and nothing else.
     """
-    from tessella.cli.files import read_pieces
+    from tessella.cli.files import count_rows, read_pieces
     from tessella.estimators import TabularFlow
+    from tessella.progress import watching
 
     flow, total, rows = TabularFlow.load(model), 0.0, 0
     with ExitStack() as stack:
         file = stack.enter_context(out.open("w")) if out else None
+        stack.enter_context(watching("rows scored", count_rows(data), visible=not json))
         if file:
             file.write("log_likelihood\n")
         for piece in read_pieces(data):
@@ -132,12 +138,14 @@ def anomalies(
         model: folder that `tessella fit` made.
         data: a CSV or Parquet file with the same columns.
         top: how many rows.
-        json: print as JSON.
+        json: print as JSON, and nothing else.
     """
     from tessella.cli.files import read_table
     from tessella.estimators import TabularFlow
+    from tessella.progress import watching
 
-    found = TabularFlow.load(model).anomalies(read_table(data), top=top).to_pylist()
+    with watching("rows scored, and rows changed to see why", None, visible=not json):
+        found = TabularFlow.load(model).anomalies(read_table(data), top=top).to_pylist()
     if json:
         print(dumps(found, indent=1))
         return

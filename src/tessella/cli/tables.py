@@ -32,6 +32,7 @@ def tables(
     accelerator: Literal["auto", "cpu", "cuda"] = "auto",
     tf32: bool = True,
     progress: bool = True,
+    threads: int | None = None,
     change: Annotated[tuple[str, ...], tyro.conf.arg(name="set")] = (),
     ablation: str = "",
     variant: str = "",
@@ -55,6 +56,7 @@ def tables(
         accelerator: where to train and evaluate; methods that count use the CPU unless cuda is asked for.
         tf32: train with TF32 products of matrices on a GPU; evaluation never uses them.
         progress: show a progress bar.
+        threads: of training on a CPU; as many as a trial finds fastest without it.
         change: fields to change, e.g. --set model.dim=2 training.batch_size=128.
         ablation: name of a group; the record goes to results/ablations instead.
         variant: with --ablation: what was changed, in words.
@@ -82,6 +84,7 @@ def tables(
         accelerator=accelerator,
         tf32=tf32,
         progress=progress,
+        threads=threads,
     )
     name = re.sub("[^a-z0-9]+", "-", f"{ablation} {variant} {task.name}".lower()).strip("-")
     record = run_table(task, out / name)

@@ -1,18 +1,22 @@
 """What all estimators share about learning: settings and their checks, the split of the rows, training by a plan."""
 
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from functools import wraps
+from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from tessella.training import FitResult, NonFiniteError, RunFolder, Trainable, TrainingConfig, fit
-from tessella.training.pace import measure_pace
+from tessella.training.config import check_threads
+from tessella.training.pace import Pace, measure_pace
 from tessella.training.randomness import derived_seed
+from tessella.training.threads import unhindered, using
 
 Device = Literal["auto", "cpu", "cuda"]
 
@@ -33,6 +37,7 @@ class Plan:
     learning_rate: float
     batch_size: int
     progress: bool
+    threads: int | None = None
 
 
 def train_by_plan(
@@ -43,10 +48,10 @@ def train_by_plan(
     Args:
         spent: seconds of the plan's time budget that are gone already.
     """
-    config = _config(model, rows, plan, spent)
+    config, pace = _config(model, rows, plan, spent)
     with tempfile.TemporaryDirectory(prefix="tessella-") as folder:
         try:
-            result = fit(model, *rows, config, folder)
+            result = fit(model, *rows, config, folder, pace=pace)
         except NonFiniteError as error:  # its checkpoint is in a folder that is about to go
             raise ArithmeticError(
                 f"step {error.step}: the loss or its gradient is not finite; try a smaller learning_rate than "
@@ -55,7 +60,9 @@ def train_by_plan(
         return result, RunFolder(folder).read_metrics()
 
 
-def _config(model: Trainable, rows: tuple[Tensor, Tensor], plan: Plan, spent: float) -> TrainingConfig:
+def _config(
+    model: Trainable, rows: tuple[Tensor, Tensor], plan: Plan, spent: float
+) -> tuple[TrainingConfig, Pace | None]:
     """The schedule ends when the budget does: steps are timed first, and as many planned as the budget has room for."""
     config = TrainingConfig(
         batch_size=plan.batch_size,
@@ -65,16 +72,20 @@ def _config(model: Trainable, rows: tuple[Tensor, Tensor], plan: Plan, spent: fl
         seed=plan.seed,
         accelerator=plan.device,
         progress=plan.progress,
+        threads=plan.threads,
     )
+    pace = None
     steps = STEPS if plan.max_steps is None else plan.max_steps
     if plan.time_budget is not None:
-        left = max(plan.time_budget - spent, 1e-3)
-        affordable = measure_pace(model, *rows, config).steps_within(left, VALIDATIONS)
+        began = time.perf_counter()
+        pace = measure_pace(model, *rows, config)
+        left = max(plan.time_budget - spent - (time.perf_counter() - began), 1e-3)
+        affordable = pace.steps_within(left, VALIDATIONS)
         steps = affordable if plan.max_steps is None else min(steps, affordable)
         config = replace(config, time_budget=left)
     every = max(1, steps // VALIDATIONS)
     warmup = min(config.warmup_steps, steps // 10)
-    return replace(config, steps=steps, warmup_steps=warmup, validate_every=every, checkpoint_every=steps)
+    return replace(config, steps=steps, warmup_steps=warmup, validate_every=every, checkpoint_every=steps), pace
 
 
 def split_rows(rows: int, seed: int, validation: float, test: float = 0.0) -> dict[str, np.ndarray]:
@@ -102,6 +113,32 @@ def check_settings(device: str, time_budget: float | None, validation_fraction: 
 def to_device(model: nn.Module, device: Device) -> None:
     """Put a model that is not to be trained further where the setting says."""
     model.to("cuda" if device != "cpu" and torch.cuda.is_available() else "cpu").eval()
+
+
+class _HasThreads(Protocol):
+    threads: int | None
+
+
+E = TypeVar("E", bound=_HasThreads)
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def modest(method: Callable[Concatenate[E, P], R]) -> Callable[Concatenate[E, P], R]:
+    """The method of an estimator, with no more threads than the process may use, nor than the estimator's `threads`.
+
+    Torch takes a thread for each core of the machine, also in a container that has the time of one, or where another
+    program has the cores.
+    """
+
+    @wraps(method)
+    def limited(self: E, *args: P.args, **kwargs: P.kwargs) -> R:
+        check_threads(self.threads)
+        most = unhindered()
+        with using(min(most, self.threads or most)):
+            return method(self, *args, **kwargs)
+
+    return limited
 
 
 @contextmanager

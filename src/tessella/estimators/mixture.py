@@ -18,6 +18,7 @@ from tessella.estimators.learning import (
     Device,
     Plan,
     check_settings,
+    modest,
     single_precision,
     split_rows,
     to_device,
@@ -48,7 +49,8 @@ class MixtureFlow(DensityMixin, BaseEstimator):
         batch_size: rows per update; the first batch places the cells, so it has at least as many rows as components.
         validation_fraction: share of the rows held out for early stopping.
         device: "auto", "cpu" or "cuda".
-        random_state: fixes split, training and samples.
+        threads: of training on a CPU; None: as many as short trials find fastest, again when the pace collapses.
+        random_state: fixes split, training and samples; to the last digit, where `threads` is fixed too.
         progress: show a progress bar.
 
     Attributes:
@@ -58,6 +60,7 @@ class MixtureFlow(DensityMixin, BaseEstimator):
         history_: step, seconds, loss and validation value (nats per row) during training.
         best_validation_: the lowest mean negative log-density of the validation rows, in nats.
         n_iter_: updates done.
+        threads_: threads of its last one; 0 on a GPU.
         stopped_: why training ended: "steps", "patience", "time_budget" or "interrupted" (Ctrl-C keeps the best).
 
     >>> import numpy as np
@@ -79,6 +82,7 @@ class MixtureFlow(DensityMixin, BaseEstimator):
         batch_size: int = 256,
         validation_fraction: float = 0.1,
         device: Device = "auto",
+        threads: int | None = None,
         random_state: Any = None,
         progress: bool = True,
     ):
@@ -91,9 +95,11 @@ class MixtureFlow(DensityMixin, BaseEstimator):
         self.batch_size = batch_size
         self.validation_fraction = validation_fraction
         self.device = device
+        self.threads = threads
         self.random_state = random_state
         self.progress = progress
 
+    @modest
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the density of the rows (n, D) of an array or a table of numbers; `y` is ignored."""
         self._check_parameters()
@@ -110,9 +116,10 @@ class MixtureFlow(DensityMixin, BaseEstimator):
         self.model_.double()  # so that a row has the same density alone and among others
         self.history_ = [{key: self._in_units(key, value) for key, value in row.items()} for row in history]
         self.best_validation_ = result.best_validation + self._log_unit
-        self.n_iter_, self.stopped_ = result.steps, result.stopped
+        self.n_iter_, self.stopped_, self.threads_ = result.steps, result.stopped, result.threads
         return self
 
+    @modest
     @torch.no_grad()
     def score_samples(self, X: Any) -> np.ndarray:
         """Log-density of each row, in nats: exact."""
@@ -127,12 +134,14 @@ class MixtureFlow(DensityMixin, BaseEstimator):
         """Mean log-density of the rows, in nats."""
         return float(self.score_samples(X).mean())
 
+    @modest
     @torch.no_grad()
     def predict(self, X: Any) -> np.ndarray:
         """The cell of each row, 0 to K - 1: a clustering."""
         bent = (self._density.bijection.forward_and_ladj(part)[0] for part in self._parts(X))
         return np.concatenate([self._mixture.tessellation.nearest(z).cpu().numpy() for z in bent])
 
+    @modest
     @torch.no_grad()
     def sample(self, n: int = 1, random_state: Any = None) -> np.ndarray:
         """New rows, (n, D).
@@ -210,6 +219,7 @@ class MixtureFlow(DensityMixin, BaseEstimator):
             learning_rate=self.learning_rate,
             batch_size=max(self.batch_size, self.components),
             progress=self.progress,
+            threads=self.threads,
         )
 
     def _parts(self, X: Any) -> Iterator[Tensor]:
@@ -251,5 +261,5 @@ class MixtureFlow(DensityMixin, BaseEstimator):
         return value + self._log_unit if key in ("loss", "validation") else value
 
 
-_FITTED = ("seed_", "n_features_in_", "history_", "best_validation_", "n_iter_", "stopped_")
+_FITTED = ("seed_", "n_features_in_", "history_", "best_validation_", "n_iter_", "stopped_", "threads_")
 _ARRAYS = {"mean_": np.float64, "scale_": np.float64, "feature_names_in_": object}

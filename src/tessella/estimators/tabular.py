@@ -21,7 +21,7 @@ from tessella.estimators.codes import Codes
 from tessella.estimators.columns import Column, learn
 from tessella.estimators.encoding import Encoding
 from tessella.estimators.inputs import check_rows, matched
-from tessella.estimators.learning import Device, Plan, check_settings, split_rows, to_device
+from tessella.estimators.learning import Device, Plan, check_settings, modest, split_rows, to_device
 from tessella.estimators.network import (
     GROUPS,
     ROWS_FOR_GROUPS,
@@ -79,7 +79,8 @@ class TabularFlow(DensityMixin, BaseEstimator):
             range, the grid and the repeated values of numbers; `parts_` says which.
         unseen: what to do with a category that training did not see: "error", or "missing" to take it for missing.
         device: "auto", "cpu" or "cuda".
-        random_state: fixes split, training, scores and samples.
+        threads: of training on a CPU; None: as many as short trials find fastest, again when the pace collapses.
+        random_state: fixes split, training, scores and samples; to the last digit, where `threads` is fixed too.
         progress: show a progress bar.
 
     Attributes:
@@ -97,6 +98,7 @@ class TabularFlow(DensityMixin, BaseEstimator):
         initial_validation_: mean negative log-likelihood of validation rows before the first update, in nats.
         best_validation_: the same, or an upper bound of it, of the fitted model; never more.
         n_iter_: updates done.
+        threads_: threads of its last one; 0 on a GPU.
         stopped_: why training ended: "steps", "patience", "time_budget" or "interrupted" (Ctrl-C keeps the best).
         effective_sample_size_: of the last `sample` with conditions.
 
@@ -125,6 +127,7 @@ class TabularFlow(DensityMixin, BaseEstimator):
         test_fraction: float = 0.0,
         unseen: Literal["error", "missing"] = "error",
         device: Device = "auto",
+        threads: int | None = None,
         random_state: Any = None,
         progress: bool = True,
     ):
@@ -143,9 +146,11 @@ class TabularFlow(DensityMixin, BaseEstimator):
         self.test_fraction = test_fraction
         self.unseen = unseen
         self.device = device
+        self.threads = threads
         self.random_state = random_state
         self.progress = progress
 
+    @modest
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the joint law of the rows of a pandas, polars or pyarrow table or a 2-D array; `y` is ignored."""
         self._check_parameters()
@@ -166,8 +171,10 @@ class TabularFlow(DensityMixin, BaseEstimator):
         self.exact_, self.classes_ = self.model_.exact, components_of(self.model_)
         self.initial_validation_, self.best_validation_ = learned.initial_validation, learned.validation
         self.n_iter_, self.stopped_, self.history_ = learned.result.steps, learned.result.stopped, learned.history
+        self.threads_ = learned.result.threads
         return self
 
+    @modest
     def score_samples(self, X: Any, samples: int | None = None) -> np.ndarray:
         """Log-likelihood of each row, in nats; the same at every call.
 
@@ -180,6 +187,7 @@ class TabularFlow(DensityMixin, BaseEstimator):
         """Mean log-likelihood of the rows, in nats."""
         return float(self.score_samples(X).mean())
 
+    @modest
     def sample(self, n: int = 1, conditions: Mapping[str, Any] | None = None, random_state: Any = None) -> Any:
         """New rows, in a frame like the one that was fitted: same library, columns, dtypes and categories.
 
@@ -203,6 +211,7 @@ class TabularFlow(DensityMixin, BaseEstimator):
             rows = self._sample_given(int(n), given) if given else self.model_.sample(int(n))
         return frames.write(self.layout_, self.encoding_.decode(rows))
 
+    @modest
     def anomalies(self, X: Any, top: int = 20, samples: int | None = None) -> Any:
         """The least likely rows, and for each the columns that make it so: a frame of the library of `X`.
 
@@ -312,6 +321,7 @@ class TabularFlow(DensityMixin, BaseEstimator):
             learning_rate=self.learning_rate,
             batch_size=self.batch_size,
             progress=self.progress,
+            threads=self.threads,
         )
 
     def _samples(self, samples: int | None) -> int:
@@ -339,4 +349,4 @@ class TabularFlow(DensityMixin, BaseEstimator):
 
 
 _FITTED = ("seed_", "density_", "exact_", "start_", "groups_", "classes_", "samples_", "initial_validation_")
-_TRAINED = ("best_validation_", "n_iter_", "stopped_", "history_")
+_TRAINED = ("best_validation_", "n_iter_", "stopped_", "history_", "threads_")

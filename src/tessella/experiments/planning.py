@@ -32,10 +32,13 @@ class Effort:
     tf32: bool = True
     """Products of matrices in TF32 while training on a GPU, never in evaluation; `fast` networks keep bfloat16."""
     progress: bool = True
+    threads: int | None = None
+    """On a CPU; None = as many as a trial finds fastest."""
 
     def applied(self, training: TrainingConfig) -> TrainingConfig:
         """A recipe's training with this seed, on this device."""
-        return replace(training, seed=self.seed, accelerator=self.accelerator, progress=self.progress)
+        training = replace(training, seed=self.seed, accelerator=self.accelerator)
+        return replace(training, progress=self.progress, threads=self.threads)
 
     @property
     def precision(self) -> str:

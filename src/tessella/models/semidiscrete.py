@@ -7,9 +7,11 @@ from torch import Tensor, nn
 
 from tessella.densities import Density
 from tessella.dequantizers import Dequantizer
+from tessella.progress import counted
 
-POINTS_AT_ONCE = 2**15
 SAMPLES = 100  # of the bound, where a call does not say
+POINTS_AT_ONCE = {"cpu": 2**10}  # what a layer makes of them stays in the cache: twice as fast as 2**15
+POINTS_AT_ONCE_ELSEWHERE = 2**15
 
 
 class SemiDiscrete(nn.Module):
@@ -34,6 +36,10 @@ class SemiDiscrete(nn.Module):
         """Where the weights are."""
         return next(self.parameters()).device
 
+    @property
+    def _points_at_once(self) -> int:
+        return POINTS_AT_ONCE.get(self.device.type, POINTS_AT_ONCE_ELSEWHERE)
+
     def elbo(self, codes: Tensor) -> Tensor:
         """log p(x) - log q(x | codes) for one draw x per row: an unbiased estimate of a lower bound. (B, N) -> (B)."""
         x, log_q = self.dequantizer.dequantize(codes)
@@ -50,16 +56,18 @@ class SemiDiscrete(nn.Module):
 
     def chunked_log_weights(self, codes: Tensor, samples: int) -> list[Tensor]:
         """`log_weights` of a few rows at a time, a few samples at a time: tensors (S, b)."""
-        rows = max(1, POINTS_AT_ONCE // samples)
-        together = min(samples, POINTS_AT_ONCE)
+        points = self._points_at_once
+        rows = max(1, points // samples)
+        together = min(samples, points)
         counts = [min(together, samples - start) for start in range(0, samples, together)]
-        return [torch.cat([self.log_weights(part, count) for count in counts]) for part in codes.split(rows)]
+        parts = counted(codes.split(rows))
+        return [torch.cat([self.log_weights(part, count) for count in counts]) for part in parts]
 
     @torch.no_grad()
     def sample(self, rows: int) -> Tensor:
         """New rows of codes, (rows, N)."""
-        parts = [self.density.sample((min(POINTS_AT_ONCE, rows - i),)) for i in range(0, rows, POINTS_AT_ONCE)]
-        return torch.cat([self.dequantizer.quantize(x) for x in parts])
+        places = torch.arange(rows).split(self._points_at_once)
+        return torch.cat([self.dequantizer.quantize(self.density.sample((len(part),))) for part in counted(places)])
 
     def loss(self, batch: Tensor) -> Tensor:
         """Mean negative bound of a batch, the training objective."""

@@ -50,6 +50,8 @@ class TrainingConfig:
     """Number of processes, one device each."""
     accelerator: Accelerator = "auto"
     """Where to train; "auto" takes the GPU where there is one."""
+    threads: int | None = None
+    """On a CPU; None = as many as a trial finds fastest, chosen again when the pace collapses."""
     compile: Compile = "auto"
     """Replay the whole step as one CUDA graph where that is possible, one GPU ("auto"), or never ("off")."""
     progress: bool = True
@@ -74,8 +76,15 @@ class TrainingConfig:
             )
         if self.time_budget is not None and not self.time_budget > 0:
             raise ValueError(f"time_budget: got {self.time_budget}; expected a positive number of seconds, or None")
+        check_threads(self.threads)
         if self.batch_size % self.devices:
             raise ValueError(f"batch_size: got {self.batch_size}; expected a multiple of devices = {self.devices}")
+
+
+def check_threads(threads: int | None) -> None:
+    """A number of threads, or None for whoever asks to choose."""
+    if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
+        raise ValueError(f"threads: got {threads!r}; expected a positive integer, or None to choose by measuring")
 
 
 _AT_LEAST = {

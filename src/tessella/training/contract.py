@@ -42,6 +42,8 @@ class FitResult:
     steps: int
     seconds: float
     stopped: StopReason
+    threads: int = 0
+    """Those it ended with; 0 where there was nothing to choose, on a GPU or in several processes."""
 
 
 class NonFiniteError(ArithmeticError):

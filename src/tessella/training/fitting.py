@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -13,9 +13,11 @@ from torch import Tensor, nn
 from tessella.training.config import TrainingConfig
 from tessella.training.contract import FitResult, StopReason, Trainable
 from tessella.training.folder import RunFolder, load_best
-from tessella.training.processes import Processes
+from tessella.training.pace import Pace
+from tessella.training.processes import Processes, accelerator_of
 from tessella.training.randomness import undisturbed_noise
 from tessella.training.run import Run, finished
+from tessella.training.threads import using
 
 
 def fit(
@@ -26,6 +28,7 @@ def fit(
     folder: Path | str,
     about: Mapping[str, Any] | None = None,
     resume: bool = True,
+    pace: Pace | None = None,
 ) -> FitResult:
     """Minimise the mean of `model.loss` over the training rows; leave the best averages in `model` and `folder`.
 
@@ -49,6 +52,8 @@ def fit(
         folder: the run folder, see `training.folder`.
         about: what else `config.json` shall say about the run (model, data), in JSON's types; part of its identity.
         resume: continue the run in `folder` if there is one; False replaces it.
+        pace: where the caller has measured it; otherwise a run that chooses its threads measures it first. A resumed
+            run keeps its threads, since other numbers of them round differently; torch's number comes back at the end.
 
     Returns:
         The best validation value, in nats per row, and how the run went.
@@ -68,7 +73,7 @@ def fit(
     ('steps', 0.0)
     """
     module = _checked(model, train, validation)
-    config = dataclasses.replace(config, accelerator=_accelerator(config))
+    config = dataclasses.replace(config, accelerator=accelerator_of(config))
     processes = Processes(config)
     run_folder = RunFolder(folder, writes=processes.rank == 0)
     description = _describe(train, validation, config, about)
@@ -79,9 +84,9 @@ def fit(
         run_folder.restore_model(standing)
     stopped = None if standing is None else finished(standing, config)
     if stopped is None:
-        with undisturbed_noise(processes.device):
+        with undisturbed_noise(processes.device), using(torch.get_num_threads()):
             run = Run(model, train, validation, config, processes)
-            run.start(run_folder, description, standing)
+            run.start(run_folder, description, standing, pace)
             stopped = run.train()
     return _conclude(module, run_folder, processes, stopped)
 
@@ -99,6 +104,7 @@ def _conclude(model: nn.Module, folder: RunFolder, processes: Processes, stopped
         steps=standing.step,
         seconds=standing.seconds,
         stopped=stopped,
+        threads=standing.threads,
     )
 
 
@@ -115,13 +121,6 @@ def _checked(model: Trainable, train: Tensor, validation: Tensor) -> nn.Module:
             f"expected those of train, {tuple(train.shape[1:])} and {train.dtype}"
         )
     return model
-
-
-def _accelerator(config: TrainingConfig) -> Literal["cpu", "cuda"]:
-    available = torch.cuda.is_available()
-    if config.accelerator == "cuda" and not available:
-        raise ValueError("accelerator: got 'cuda', but torch sees no GPU here; expected 'cpu' or 'auto'")
-    return "cuda" if available and config.accelerator != "cpu" else "cpu"
 
 
 def _describe(

@@ -24,11 +24,12 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-# Differences that change neither the numbers of a run nor their order.
+# Differences that change neither the numbers of a run nor their order; threads, where somebody asks for others, change
+# how sums are rounded.
 _FREE = {
     "tessella",
     "torch",
-    *(f"training.{name}" for name in ("time_budget", "checkpoint_every", "compile", "progress")),
+    *(f"training.{name}" for name in ("time_budget", "checkpoint_every", "compile", "progress", "threads")),
 }
 
 
@@ -47,6 +48,10 @@ class Standing:
     """Step of the last validation."""
     seconds: float = 0.0
     metrics_bytes: int = 0
+    threads: int = 0
+    """On a CPU; 0 before they were chosen, and where there is nothing to choose."""
+    pace: float = 0.0
+    """Seconds an update took when they were chosen; 0 where that was not measured."""
 
 
 class RunFolder:

@@ -38,3 +38,11 @@ class Processes:
     def wait(self) -> None:
         """Until all processes are here. Collective."""
         self._fabric.barrier()
+
+
+def accelerator_of(config: TrainingConfig) -> Literal["cpu", "cuda"]:
+    """Where "auto" leads on this machine."""
+    available = torch.cuda.is_available()
+    if config.accelerator == "cuda" and not available:
+        raise ValueError("accelerator: got 'cuda', but torch sees no GPU here; expected 'cpu' or 'auto'")
+    return "cuda" if available and config.accelerator != "cpu" else "cpu"

@@ -3,38 +3,49 @@
 from datetime import timedelta
 from typing import Self
 
-from tqdm import tqdm
-
+from tessella import progress
 from tessella.training.config import TrainingConfig
+from tessella.training.contract import StopReason
 
 
 class Progress:
-    """A bar with the loss (mean since the last log), the best validation, steps per second, and the time left."""
+    """The loss (mean since the last log), the best validation, steps per second, and the time left."""
 
     def __init__(self, config: TrainingConfig, step: int, seconds: float, visible: bool):
-        self.config = config
+        self.config, self.visible = config, visible
         self._first = (step, seconds)
         self._loss = ""
-        form = "{percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt}{postfix}"
-        self._bar = tqdm(total=config.steps, initial=step, dynamic_ncols=True, bar_format=form) if visible else None
+        self._shown = progress.Progress("training", config.steps, visible, step)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.close()
+        self._shown.__exit__()
 
     def show(self, step: int, seconds: float, best: float, loss: float | None) -> None:
         """Move to `step`, reached after so many seconds of training in total."""
-        if self._bar is None:
+        if not self.visible:
             return
         if loss is not None:
             self._loss = f"loss {loss:.4f}, "
         rate = (step - self._first[0]) / max(seconds - self._first[1], 1e-9)
         left = timedelta(seconds=round(seconds_left(self.config, step, seconds, rate)))
-        self._bar.set_postfix_str(f"{self._loss}best {best:.4f}, {rate:.3g} steps/s, {left} left", refresh=False)
-        self._bar.update(step - self._bar.n)
+        self._shown.move(step, f"{self._loss}best {best:.4f}, {rate:.3g} steps/s, {left} left")
+
+
+def why_stopped(reason: StopReason, config: TrainingConfig) -> str:
+    """Why a run ended before its last step, in words.
+
+    >>> why_stopped("patience", TrainingConfig(patience=8))
+    'stopped: no progress on the validation rows for 8 validations'
+    """
+    words = {
+        "patience": f"no progress on the validation rows for {config.patience} validations",
+        "time_budget": f"the time budget of {round(config.time_budget or 0, 1):g} s is spent",
+        "interrupted": "interrupted; the best model so far is kept",
+    }
+    return f"stopped: {words[reason]}"
 
 
 def seconds_left(config: TrainingConfig, step: int, seconds: float, rate: float) -> float:

@@ -9,16 +9,21 @@ import torch
 from torch import Tensor, nn
 
 from tessella import checks
+from tessella.progress import say
 from tessella.training.batches import Batches
 from tessella.training.config import TrainingConfig
 from tessella.training.contract import NonFiniteError, StopReason, Trainable
 from tessella.training.folder import RunFolder, Standing
 from tessella.training.interruption import Interruption
 from tessella.training.learner import Learner
+from tessella.training.pace import Pace, measure_pace
 from tessella.training.processes import Processes
-from tessella.training.progress import Progress
+from tessella.training.progress import Progress, why_stopped
 from tessella.training.randomness import derived_seed, seed_noise
+from tessella.training.threads import Watch, usable
 from tessella.training.validation import validation_subset
+
+RESTS = 20  # times as long as measuring the pace took, before it may be measured again
 
 
 def finished(standing: Standing, config: TrainingConfig) -> StopReason | None:
@@ -43,9 +48,15 @@ class Run:
         self.train_rows = train.to(processes.device)
         self.validation_rows = validation_subset(validation, config).to(processes.device)
         self.batches = Batches(self.train_rows, config.batch_size, config.seed, processes.rank, processes.number)
+        self.visible = config.progress and processes.rank == 0
 
-    def start(self, folder: RunFolder, description: Mapping[str, Any], standing: Standing | None) -> None:
+    def start(
+        self, folder: RunFolder, description: Mapping[str, Any], standing: Standing | None, pace: Pace | None = None
+    ) -> None:
         """Go back to the resume state; without one, initialise and validate the model and write the first."""
+        self.standing = standing or Standing()
+        self._started = time.monotonic() - self.standing.seconds
+        self._take_threads(pace)
         if standing is None:
             self._initialize()
         self.learner = Learner(self.model, self.config, self.processes)
@@ -55,8 +66,7 @@ class Run:
             self.learner.load(folder.tensors())
         self.processes.wait()  # all processes have read the folder before the first of them writes
         folder.begin(description, standing)
-        self.folder, self.standing = folder, standing or Standing()
-        self._started = time.monotonic() - self.standing.seconds
+        self.folder = folder
         self._interrupted, self._spent = False, self._share_spent()
         if standing is None:
             self._act(log=False, validate=True, save=True)
@@ -70,20 +80,63 @@ class Run:
 
     def train(self) -> StopReason:
         """Step until there is a reason to stop."""
-        visible = self.config.progress and self.processes.rank == 0
         with (
             checks.values(False),  # the model has seen real rows by now; from here on, looking at values costs time
-            Progress(self.config, self.standing.step, self.standing.seconds, visible) as self._progress,
+            Progress(self.config, self.standing.step, self.standing.seconds, self.visible) as self._progress,
             Interruption() as self._interruption,
         ):
             while (reason := self._reason()) is None:
-                self.learner.update(self.standing.step, self.batches(self.standing.step), self._spent)
-                self.standing.step += 1
+                self._update()
                 self._after_update()
             unseen = reason != "interrupted" and self.standing.validated != self.standing.step
             self._act(log=False, validate=unseen, save=True)
+        if self.visible and reason != "steps":
+            say(why_stopped(reason, self.config))
         self.model.zero_grad()
         return reason
+
+    def _update(self) -> None:
+        began = time.monotonic() if self._watch else 0.0
+        self.learner.update(self.standing.step, self.batches(self.standing.step), self._spent)
+        self.standing.step += 1
+        if self._watch and self._watch.saw(time.monotonic() - began):
+            self._choose_threads_again()
+
+    def _take_threads(self, pace: Pace | None) -> None:
+        """Those asked for, or those of the run so far, or those that make updates fastest.
+
+        Threads change how sums are rounded, so they are part of the resume state: where the pace holds, a resumed run
+        repeats the one that was not interrupted. On a GPU, and in several processes, there is nothing to choose.
+        """
+        config, standing = self.config, self.standing
+        chooses = config.threads is None and self.processes.device.type == "cpu" and self.processes.number == 1
+        if config.threads is not None:
+            standing.threads, standing.pace = config.threads, 0.0
+        elif chooses and not standing.threads:
+            self._choose_threads(pace)
+        if standing.threads:
+            torch.set_num_threads(standing.threads)
+        self._watch = Watch(standing.pace) if chooses and standing.pace else None
+
+    def _choose_threads(self, pace: Pace | None) -> None:
+        most = usable()
+        if most == 1:
+            self.standing.threads = 1
+            return
+        pace = pace or measure_pace(self.model, self.train_rows, self.validation_rows, self.config)
+        self.standing.threads, self.standing.pace = pace.threads, pace.update
+        if self.visible:
+            say(f"threads: {pace.threads} of {most}, {1 / pace.update:.3g} steps/s")
+
+    def _choose_threads_again(self) -> None:
+        """The pace has collapsed: other programs may have come, or gone."""
+        before, began = self.standing.threads, time.monotonic()
+        pace = measure_pace(self.model, self.train_rows, self.validation_rows, self.config, initialize=False)
+        self.standing.threads, self.standing.pace = pace.threads, pace.update
+        torch.set_num_threads(pace.threads)
+        self._watch = Watch(pace.update, rest=RESTS * (time.monotonic() - began))
+        if self.visible:
+            say(f"threads: {pace.threads} instead of {before}, as the pace collapsed; {1 / pace.update:.3g} steps/s")
 
     def _reason(self) -> StopReason | None:
         over = finished(self.standing, self.config)
