@@ -7,6 +7,9 @@ from torch import Tensor, nn
 
 from tessella.baselines import BlockAutoregressiveMixture, CategoricalMixture
 from tessella.estimators.codes import Codes
+from tessella.progress import counted
+
+ROWS_AT_ONCE = 2000  # between two signs of life
 
 
 class CodedRows(nn.Module):
@@ -38,13 +41,16 @@ class CodedRows(nn.Module):
 
     def log_prob(self, rows: Tensor, samples: int | None = None) -> Tensor:
         """Log-likelihood of each row, (B); `samples` changes nothing."""
-        rows = rows.cpu()
+        return torch.cat([self._log_prob(part) for part in counted(rows.cpu().split(ROWS_AT_ONCE))])
+
+    def _log_prob(self, rows: Tensor) -> Tensor:
         log_prob = self.model.log_prob(self.codes.codes(rows).to(self.device)).double()
         return log_prob + self.codes.log_spread(rows).to(self.device)
 
     def sample(self, rows: int) -> Tensor:
         """New rows, (rows, G + R)."""
-        return self.codes.draw(self.model.sample(rows).cpu())
+        places = torch.arange(rows).split(ROWS_AT_ONCE)
+        return torch.cat([self.codes.draw(self.model.sample(len(part)).cpu()) for part in counted(places)])
 
     def positions(self, variable: int) -> Tensor:
         """Where the categories of a variable lie: what the network is told about each, or P(component | category)."""
@@ -68,3 +74,35 @@ class CodedRows(nn.Module):
         for column, values in given.items():
             rows[:, self.codes.encoding.tokens(column)] = torch.tensor(values, dtype=torch.float64)
         return rows
+
+
+class CodedTraining(nn.Module):
+    """-log p(row) = -log P(codes) - log p(numbers | codes), of rows that are coded once and for all: `Trainable`.
+
+    The second term does not change. A prepared row is its codes and that term, (B, N + 1).
+
+    Args:
+        model: whose network learns.
+    """
+
+    def __init__(self, model: CodedRows):
+        super().__init__()
+        assert isinstance(model.model, BlockAutoregressiveMixture)
+        self.codes, self.model = model.codes, model.model
+
+    def prepared(self, rows: Tensor) -> Tensor:
+        """Rows (B, G + R) -> (B, N + 1), in double precision."""
+        return torch.cat([self.codes.codes(rows).double(), self.codes.log_spread(rows)[:, None]], 1)
+
+    def loss(self, batch: Tensor) -> Tensor:
+        """Mean of -log p over a batch."""
+        return self.nll(batch).mean()
+
+    def nll(self, batch: Tensor) -> Tensor:
+        """-log p of each row, (B)."""
+        return -self.model.log_prob(batch[:, :-1].long()) - batch[:, -1].to(self.model.embed)
+
+    @torch.no_grad()
+    def initialize(self, batch: Tensor) -> None:
+        """As the model does, where it did not start from more rows before."""
+        self.model.initialize(batch[:, :-1].long())

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from tessella.nets.staged import StagedTransformer
+from tessella.nets.staged import StagedTransformer, Walk
 
 SPREAD = 0.3  # of the start, so that no two components are the same
 
@@ -62,13 +62,15 @@ class BlockMixture(nn.Module):
         log_weight = self.log_weight.expand(len(votes), -1, -1).index_add(1, self.group, votes)
         return log_table, log_weight.log_softmax(-1)
 
-    def of_group(self, values: Tensor, group: int) -> tuple[Tensor, Tensor, Tensor]:
-        """The n variables of one group, their log P_mjk, (B, n, M, K), and log w_m, (B, M); reads earlier values only.
+    def of_group(self, walk: Walk, group: int) -> tuple[Tensor, Tensor, Tensor]:
+        """The n variables of one group, their log P_mjk, (B, n, M, K), and log w_m, (B, M), as in `forward`.
 
-        The same as in `forward`, from fewer tokens.
+        Args:
+            walk: through the network, which was told the values of all groups before this one.
+            group: which.
         """
         members = (self.group == group).nonzero()[:, 0]
-        log_table, votes = self._tables(self.net.answer(values, group), members)
+        log_table, votes = self._tables(walk.answer(group), members)
         return members, log_table, (votes.sum(1) + self.log_weight[group]).log_softmax(-1)
 
     def total(self, log_weight: Tensor, by_component: Tensor) -> Tensor:

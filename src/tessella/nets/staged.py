@@ -10,7 +10,8 @@ class StagedTransformer(nn.Module):
     """Values (*batch, N, width) -> answers (*batch, N, width); that for variable j sees values of earlier stages only.
 
     Two tokens for each variable: its value, which attends to values of its own and earlier stages, and a question about
-    it, which attends to itself and to values of earlier stages. All answers come out of one pass.
+    it, which attends to itself and to values of earlier stages. All answers come out of one pass; `walk` gives them
+    stage by stage.
 
     Args:
         stage: of each of the N variables.
@@ -39,19 +40,58 @@ class StagedTransformer(nn.Module):
         """All answers, (*batch, N, width)."""
         return self._answers(values, torch.zeros_like(values), self.place, self.mask)
 
-    def answer(self, values: Tensor, stage: int) -> Tensor:
-        """Answers for the n variables of one stage, (*batch, n, width); values of that and later stages are not read.
-
-        The same as in `forward`, from fewer tokens.
-        """
-        known, asked = (self.stage < stage).nonzero()[:, 0], (self.stage == stage).nonzero()[:, 0]
-        tokens = torch.cat([known, len(self.stage) + asked])
-        questions = values.new_zeros(*values.shape[:-2], len(asked), values.shape[-1])
-        return self._answers(values[..., known, :], questions, self.place[tokens], self.mask[tokens[:, None], tokens])
+    def walk(self, rows: int) -> "Walk":
+        """The same answers stage after stage, for values that become known one stage after another."""
+        return Walk(self, rows)
 
     def _answers(self, values: Tensor, questions: Tensor, place: Tensor, mask: Tensor) -> Tensor:
-        fast = self.fast and values.is_cuda
-        fused = fast and self.training and torch.is_grad_enabled()
-        with torch.autocast(values.device.type, torch.bfloat16, enabled=fast, cache_enabled=False):
+        fused = self._is_fast and self.training and torch.is_grad_enabled()
+        with self.precision():
             tokens = through(self.blocks, torch.cat([values, questions], -2) + place, mask, fused)
             return self.norm(tokens[..., values.shape[-2] :, :]).to(values.dtype)
+
+    @property
+    def _is_fast(self) -> bool:
+        return self.fast and self.place.is_cuda
+
+    def precision(self) -> torch.autocast:
+        """bfloat16 where it is fast, else what it is."""
+        return torch.autocast(self.place.device.type, torch.bfloat16, enabled=self._is_fast, cache_enabled=False)
+
+
+class Walk:
+    """Answers for one stage, then its values, then answers for the next: each token goes through the network once.
+
+    Keys and values of all tokens that are known are kept.
+
+    Args:
+        net: whose stages are walked through.
+        rows: B.
+    """
+
+    def __init__(self, net: StagedTransformer, rows: int):
+        self.net, self.rows = net, rows
+        self.blocks = [block for block in net.blocks if isinstance(block, AttentionBlock)]
+        self.kept: list[tuple[Tensor, Tensor]] = []
+        for block in self.blocks:
+            nothing = net.place.new_zeros(rows, block.heads, 0, net.place.shape[-1] // block.heads)
+            self.kept.append((nothing, nothing))
+
+    def answer(self, stage: int) -> Tensor:
+        """For the n variables of the first stage that is not known yet: (B, n, width)."""
+        asked = (self.net.stage == stage).nonzero()[:, 0]
+        h = self.net.place[len(self.net.stage) + asked].expand(self.rows, -1, -1)
+        itself = torch.eye(len(asked), dtype=torch.bool, device=h.device)
+        with self.net.precision():
+            for block, (keys, values) in zip(self.blocks, self.kept, strict=True):
+                earlier = itself.new_ones(len(asked), keys.shape[-2])
+                h, _, _ = block.after(h, keys.to(h.dtype), values.to(h.dtype), torch.cat([earlier, itself], 1))
+            return self.net.norm(h).to(self.net.place.dtype)
+
+    def tell(self, stage: int, values: Tensor) -> None:
+        """The values of that stage's variables, (B, n, width)."""
+        h = values + self.net.place[(self.net.stage == stage).nonzero()[:, 0]]
+        with self.net.precision():
+            for i, block in enumerate(self.blocks):
+                h, keys, values = block.after(h, *self.kept[i], None)
+                self.kept[i] = keys, values

@@ -62,9 +62,29 @@ class AttentionBlock(nn.Module):
 
     def forward(self, h: Tensor, mask: Tensor | None = None, causal: bool = False) -> Tensor:
         """(*batch, n, width); mask (n, n): whether token i (row) attends to j; causal: each to those up to itself."""
-        q, k, v = self.query_key_value(self.before_attention(h)).unflatten(-1, (3, self.heads, -1)).unbind(-3)
-        q, k, v = (part.transpose(-3, -2) for part in (q, k, v))  # (*batch, heads, n, size)
+        q, k, v = self._heads(h)
         attended = functional.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal)
+        return self._added(h, attended)
+
+    def after(self, h: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+        """Further tokens, which attend to earlier ones and to each other: their h, and keys and values of them all.
+
+        Args:
+            h: further tokens, (*batch, n, width).
+            keys, values: of the m tokens before, (*batch, heads, m, size); with m = 0 at the start.
+            mask: whether token i (row) attends to j, (n, m + n); None: to all.
+        """
+        q, k, v = self._heads(h)
+        keys, values = torch.cat([keys, k], -2), torch.cat([values, v], -2)
+        attended = functional.scaled_dot_product_attention(q, keys, values, attn_mask=mask)
+        return self._added(h, attended), keys, values
+
+    def _heads(self, h: Tensor) -> tuple[Tensor, ...]:
+        """Queries, keys and values, (*batch, heads, n, size) each."""
+        parts = self.query_key_value(self.before_attention(h)).unflatten(-1, (3, self.heads, -1)).unbind(-3)
+        return tuple(part.transpose(-3, -2) for part in parts)
+
+    def _added(self, h: Tensor, attended: Tensor) -> Tensor:
         h = h + self.dropout(self.mix(attended.transpose(-3, -2).flatten(-2)))
         return h + self.dropout(self.mlp(self.before_mlp(h)))
 
