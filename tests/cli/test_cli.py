@@ -99,7 +99,7 @@ def test_demo(tmp_path):
     for line in ("TabularFlow", "Chow-Liu tree", "independent columns", "floor", "five sampled rows", "oddest"):
         assert line in said
     assert (tmp_path / "model" / "report.html").stat().st_size > 50_000
-    assert (tmp_path / "mushroom.csv").read_text().count("\n") == 8125
+    assert (tmp_path / "connect4.csv").read_text().count("\n") == 67558
 
 
 def test_help_is_worth_reading():

@@ -88,7 +88,13 @@ def fit_and_report(flow: "TabularFlow", table: Any, out: Path) -> "Overview":
 def comparison(overview: "Overview") -> str:
     """The held-out likelihoods as lines of text, the best first."""
     part = "test rows that nothing was learned from" if overview.held_out == "test" else "validation rows"
-    lines = [f"negative log-likelihood of {overview.scored_rows:,} {part}, in nats per row (lower is better):"]
+    said = overview.learning
+    added = f"learning brought {said['before'] - said['after']:.3f}" if said["after"] < said["before"] else "kept"
+    lines = [
+        f"the model is {overview.model}",
+        f"it began as {said['start']}: {said['before']:.3f} nats per validation row; {added}: {said['after']:.3f}",
+        f"negative log-likelihood of {overview.scored_rows:,} {part}, in nats per row (lower is better):",
+    ]
     for one in sorted(overview.likelihoods, key=lambda one: one["nll"]):
         sign = "=" if one["exact"] else "<="
         lines.append(f"  {one['name']:<20} {sign:>2} {one['nll']:8.3f} +- {one['error']:.3f}")
