@@ -95,10 +95,10 @@ class BlockAutoregressiveMixture(Baseline):
     def _propose(self, rows: int, given: Mapping[int, int]) -> tuple[Tensor, Tensor]:
         device, row = self.embed.device, torch.arange(rows, device=self.embed.device)
         codes = torch.zeros(rows, len(self.counts), dtype=torch.int64, device=device)
-        walk = self.mixture.net.walk(rows)
+        walk = self.mixture.walk(rows)
         log_within, log_w = self._log_within(), self.embed.new_zeros(rows)
-        for g in range(self.mixture.groups):
-            members, log_table, log_weight = self.mixture.of_group(walk, g)
+        for _ in range(self.mixture.groups):
+            members, log_table, log_weight = walk.tables()
             for place, j in enumerate(members.tolist()):
                 if j in given:
                     flat = int(self.offset[j]) + given[j]
@@ -108,7 +108,7 @@ class BlockAutoregressiveMixture(Baseline):
             outcome = torch.multinomial(log_table[row, :, chosen].exp().flatten(0, 1), 1).view(rows, -1)
             for place, j in enumerate(members.tolist()):
                 codes[:, j] = given[j] if j in given else self._category(j, outcome[:, place], log_within)
-            walk.tell(g, self.embed[codes[:, members] + self.offset[members]])
+            walk.tell(self.embed[codes[:, members] + self.offset[members]])
         return codes, log_w
 
     def _log_prob(self, codes: Tensor) -> Tensor:

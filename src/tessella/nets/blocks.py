@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
-from tessella.nets.staged import StagedTransformer, Walk
+from tessella.nets.transformer import AttentionBlock, through
 
 SPREAD = 0.3  # of the start, so that no two components are the same
 
@@ -13,8 +14,9 @@ SPREAD = 0.3  # of the start, so that no two components are the same
 class BlockMixture(nn.Module):
     """log w_gm(v_<g) and log P_mjk(v_<g): values v of the variables -> mixtures, one for each of G groups g.
 
-    Variable j is in group j mod G. All tables come out of one pass over a `StagedTransformer`; those of one group need
-    only the values of earlier ones. They begin uniform, and all components the same: `start` parts them.
+    Variable j is in group j mod G. A causal transformer over groups: the token of a group is the sum of what is known
+    about its variables, and all tables come out of one pass over G tokens. They begin uniform, and all components the
+    same: `start` parts them.
 
     Args:
         counts: number of categories K_j of each of the N variables.
@@ -26,6 +28,7 @@ class BlockMixture(nn.Module):
 
     group: Tensor
     absent: Tensor
+    earlier: Tensor
 
     def __init__(
         self,
@@ -42,36 +45,37 @@ class BlockMixture(nn.Module):
         for name, value, limit in (("groups", groups, variables), ("components", components, 2**20)):
             if not 1 <= value <= limit:
                 raise ValueError(f"{name}: got {value}; expected between 1 and {limit}")
-        self.groups, self.components = groups, components
+        self.groups, self.components, self.width, self.fast = groups, components, width, fast
         self.register_buffer("group", torch.arange(variables) % groups, persistent=False)
         absent = torch.arange(most) >= torch.tensor(list(counts))[:, None]
         self.register_buffer("absent", absent, persistent=False)  # (N, K)
-        self.logit = nn.Parameter(torch.zeros(variables, components, most))
+        self.register_buffer("earlier", torch.ones(groups, groups, dtype=torch.bool).tril(), persistent=False)
+        self.place = nn.Parameter(0.02 * torch.randn(groups, width))
+        self.blocks = nn.ModuleList(AttentionBlock(width, 4, dropout) for _ in range(layers))
+        self.norm = nn.LayerNorm(width)
         self.log_weight = nn.Parameter(torch.zeros(groups, components))
-        self.net = StagedTransformer(self.group, width, layers, dropout, fast)
-        self.head = nn.Parameter(torch.zeros(variables, width, components * (most + 1)))
+        self.weight_head = nn.Parameter(torch.zeros(groups, width, components))
+        self.logit = nn.Parameter(torch.zeros(variables, components, most))
+        self.head = nn.Parameter(torch.zeros(variables, width, components * most))
 
     @property
     def numbers_per_row(self) -> int:
         """About how many numbers are held for a row while it is scored."""
-        return self.logit.numel() + 16 * self.net.place.shape[-1] * len(self.group)
+        return self.logit.numel() + 16 * self.width * self.groups
 
     def forward(self, values: Tensor) -> tuple[Tensor, Tensor]:
         """Values (B, N, width) -> log P_mjk, (B, N, M, K), and log w_gm, (B, G, M)."""
-        log_table, votes = self._tables(self.net(values), slice(None))
-        log_weight = self.log_weight.expand(len(votes), -1, -1).index_add(1, self.group, votes)
-        return log_table, log_weight.log_softmax(-1)
+        told = values.new_zeros(len(values), self.groups, self.width).index_add(1, self.group, values)
+        tokens = functional.pad(told[:, :-1], (0, 0, 1, 0)) + self.place  # nothing is known about the first group
+        fused = self._is_fast and self.training and torch.is_grad_enabled()
+        with self._precision():
+            h = self.norm(through(self.blocks, tokens, self.earlier, fused)).to(values.dtype)
+        weights = torch.einsum("bgw,gwm->bgm", h, self.weight_head) + self.log_weight
+        return self._tables(h[:, self.group], slice(None)), weights.log_softmax(-1)
 
-    def of_group(self, walk: Walk, group: int) -> tuple[Tensor, Tensor, Tensor]:
-        """The n variables of one group, their log P_mjk, (B, n, M, K), and log w_m, (B, M), as in `forward`.
-
-        Args:
-            walk: through the network, which was told the values of all groups before this one.
-            group: which.
-        """
-        members = (self.group == group).nonzero()[:, 0]
-        log_table, votes = self._tables(walk.answer(group), members)
-        return members, log_table, (votes.sum(1) + self.log_weight[group]).log_softmax(-1)
+    def walk(self, rows: int) -> "Walk":
+        """The same, group after group, for values that become known on the way."""
+        return Walk(self, rows)
 
     def total(self, log_weight: Tensor, by_component: Tensor) -> Tensor:
         """sum_g log sum_m w_gm prod_(j in g) exp(l_jm), for l (B, N, M): (B)."""
@@ -85,8 +89,47 @@ class BlockMixture(nn.Module):
         parted = SPREAD * torch.randn_like(self.logit) if self.components > 1 else 0
         self.logit.copy_(marginal[:, None] + parted)
 
-    def _tables(self, answers: Tensor, variables: Tensor | slice) -> tuple[Tensor, Tensor]:
-        """log P_mjk of n variables, (B, n, M, K), and how each votes on its group's components, (B, n, M)."""
-        out = torch.einsum("bnw,nwo->bno", answers, self.head[variables]).unflatten(-1, (self.components, -1))
-        logit = (out[..., :-1] + self.logit[variables]).masked_fill(self.absent[variables, None], -torch.inf)
-        return logit.log_softmax(-1), out[..., -1]
+    def _tables(self, h: Tensor, variables: Tensor | slice) -> Tensor:
+        """log P_mjk of n variables from the states of their groups, (B, n, width) -> (B, n, M, K)."""
+        out = torch.einsum("bnw,nwo->bno", h, self.head[variables]).unflatten(-1, (self.components, -1))
+        return (out + self.logit[variables]).masked_fill(self.absent[variables, None], -torch.inf).log_softmax(-1)
+
+    @property
+    def _is_fast(self) -> bool:
+        return self.fast and self.place.is_cuda
+
+    def _precision(self) -> torch.autocast:
+        return torch.autocast(self.place.device.type, torch.bfloat16, enabled=self._is_fast, cache_enabled=False)
+
+
+class Walk:
+    """The tables of one group after another, each token once through the network: keys and values are kept.
+
+    Args:
+        net: whose groups are walked through.
+        rows: B.
+    """
+
+    def __init__(self, net: BlockMixture, rows: int):
+        self.net, self.next = net, 0
+        self.told = net.place.new_zeros(rows, 1, net.width)
+        self.blocks = [block for block in net.blocks if isinstance(block, AttentionBlock)]
+        nothing = [net.place.new_zeros(rows, block.heads, 0, net.width // block.heads) for block in self.blocks]
+        self.kept = [(empty, empty) for empty in nothing]
+
+    def tables(self) -> tuple[Tensor, Tensor, Tensor]:
+        """The n variables of the next group, their log P_mjk, (B, n, M, K), and log w_m, (B, M), as in `forward`."""
+        net, group = self.net, self.next
+        h = self.told + net.place[group]
+        with net._precision():
+            for i, block in enumerate(self.blocks):
+                h, keys, values = block.after(h, *self.kept[i])
+                self.kept[i] = keys, values
+            h = net.norm(h).to(self.told.dtype)
+        members = (net.group == group).nonzero()[:, 0]
+        weights = h[:, 0] @ net.weight_head[group] + net.log_weight[group]
+        return members, net._tables(h.expand(-1, len(members), -1), members), weights.log_softmax(-1)
+
+    def tell(self, values: Tensor) -> None:
+        """The values of that group's variables, (B, n, width)."""
+        self.told, self.next = values.sum(1, keepdim=True), self.next + 1

@@ -66,17 +66,16 @@ class AttentionBlock(nn.Module):
         attended = functional.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal)
         return self._added(h, attended)
 
-    def after(self, h: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
-        """Further tokens, which attend to earlier ones and to each other: their h, and keys and values of them all.
+    def after(self, h: Tensor, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """One more token, which attends to those before and to itself: its h, and keys and values of them all.
 
         Args:
-            h: further tokens, (*batch, n, width).
+            h: the token, (*batch, 1, width).
             keys, values: of the m tokens before, (*batch, heads, m, size); with m = 0 at the start.
-            mask: whether token i (row) attends to j, (n, m + n); None: to all.
         """
         q, k, v = self._heads(h)
-        keys, values = torch.cat([keys, k], -2), torch.cat([values, v], -2)
-        attended = functional.scaled_dot_product_attention(q, keys, values, attn_mask=mask)
+        keys, values = torch.cat([keys.to(k.dtype), k], -2), torch.cat([values.to(v.dtype), v], -2)
+        attended = functional.scaled_dot_product_attention(q, keys, values)
         return self._added(h, attended), keys, values
 
     def _heads(self, h: Tensor) -> tuple[Tensor, ...]:

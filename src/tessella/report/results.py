@@ -156,7 +156,7 @@ def _summary(found: dict[tuple[str, bool, str, str], Cell]) -> str:
         if (method, preset) == ("voronoi", "best"):
             learned = [_value(_through_cells(key, found), found, short=True) for key in TITLES]
             lines.append(["Voronoi, learned through the cells, here", *learned])
-        if any(ours) or (preset == "best" and method != "voronoi"):
+        if any(ours):
             name = label(method, preset, any(cell.learned for cell in ours if cell))
             lines.append([f"{name}, here", *(_value(cell, found, short=True) for cell in ours)])
     return table(["", *TITLES.values()], lines)
