@@ -24,10 +24,11 @@ from tessella.training.randomness import derived_seed, seed_noise, undisturbed_n
 CONTEXT = 32
 NOISE_BLOCKS = 2
 TRAIN_SAMPLES = VALIDATION_SAMPLES = 4
-GROUPS, ROWS_FOR_GROUPS = 16, 10_000
+GROUPS, ROWS_FOR_GROUPS = 64, 10_000
 """Tables of so many rows are modelled in groups of columns; smaller ones are learned better from a mixture."""
 CODES = 48  # of a number, about, in groups of columns
-COMPONENTS, NUMBERS, LAYERS = 16, 1024, 2  # of each group's mixture, but not so many probabilities of a column
+COMPONENTS, NUMBERS, LAYERS = 8, 1024, 2  # of each group's mixture, but not so many probabilities of a column
+DROPOUT, ROWS_FOR_DROPOUT = 0.1, 50_000  # of groups, where there are fewer rows to learn from
 SHARE_FOR_CLASSES = 0.2  # of the time budget
 SAMPLES = 64  # of the bound that scores
 NOTICEABLE = 2e-3  # nats per row by which a flow must beat the mixture that it began as
@@ -48,6 +49,8 @@ class Size:
     classes: int = 0
     groups: int = 0
     """Groups of columns, each modelled given those before it; 0: a flow that starts from a mixture."""
+    dropout: float = 0.0
+    """Of the network of groups of columns."""
 
     def __post_init__(self) -> None:
         for name, least in {"dim": 2, "blocks": 1, "width": 1, "classes": 0, "groups": 0}.items():
@@ -89,7 +92,9 @@ def build(encoding: Encoding, size: Size, kind: Kind, codes: Codes | None = None
         if kind == "mixture":
             return CodedRows(codes, CategoricalMixture(codes.counts, size.classes))
         components = max(1, min(COMPONENTS, NUMBERS // max(mode_counts(codes.counts, 0))))
-        network = BlockAutoregressiveMixture(codes.counts, size.groups, components, 2 * size.width, LAYERS)
+        network = BlockAutoregressiveMixture(
+            codes.counts, size.groups, components, 2 * size.width, LAYERS, size.dropout
+        )
         return CodedRows(codes, network)
 
 
@@ -113,6 +118,7 @@ def learn(encoding: Encoding, size: Size, rows: tuple[Tensor, Tensor], plan: Pla
 def _learn_blocks(encoding: Encoding, size: Size, rows: tuple[Tensor, Tensor], plan: Plan, began: float) -> Learned:
     """Groups of columns that begin as independent columns. What numbers do inside their codes is never trained."""
     codes = Codes(encoding, number_laws(encoding, *rows), CODES)
+    size = replace(size, dropout=DROPOUT if len(rows[0]) < ROWS_FOR_DROPOUT else 0.0)
     model = build(encoding, size, "blocks", codes)
     assert isinstance(model, CodedRows)
     training = CodedTraining(model)

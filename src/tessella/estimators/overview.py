@@ -134,7 +134,8 @@ def gather(flow: "TabularFlow", X: Any) -> Overview:
     if sum(map(len, parts.values())) != len(rows):
         raise ValueError(f"X: got {len(rows)} rows; expected the {sum(map(len, parts.values()))} rows of fit")
     held_out = "test" if len(parts["test"]) else "validation"
-    scored = shuffled(parts[held_out], flow.seed_)[: max(SHOWN_ROWS, min(SCORED_ROWS, EVALUATIONS // flow.samples_))]
+    most = SCORED_ROWS if flow.exact_ else max(SHOWN_ROWS, min(SCORED_ROWS, EVALUATIONS // flow.samples_))
+    scored = shuffled(parts[held_out], flow.seed_)[:most]
     scores = log_likelihood(flow.model_, rows[scored], flow.samples_, flow.seed_)
     train, every = shuffled(parts["train"], flow.seed_), shuffled(torch.arange(len(rows)), flow.seed_)
     real, sampled = rows[every[:REAL_ROWS]], _draws(flow)

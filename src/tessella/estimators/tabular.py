@@ -35,6 +35,7 @@ from tessella.estimators.network import learn as train
 from tessella.estimators.values import Value, shown
 from tessella.training.randomness import derived_seed, seed_noise, undisturbed_noise
 
+GROUPS_RATE, FLOW_RATE = 3e-3, 1e-3  # peaks of the learning rate
 FEW_EFFECTIVE = 0.1  # of the rows asked for
 
 
@@ -68,10 +69,11 @@ class TabularFlow(DensityMixin, BaseEstimator):
         width: width of its networks.
         classes: latent classes that the flow starts from; None: as many as the validation rows like, up to 256.
         groups: groups of columns that are modelled one after another, each given those before it, instead of a flow
-            that starts from a mixture; 0 for that. None: 16 for 10,000 rows to learn from or more, else 0.
+            that starts from a mixture; 0 for that. None: one for each column, 64 at most, where there are 10,000 rows
+            to learn from or more, else 0.
         time_budget: seconds of training; the learning-rate schedule is fitted to it. None: no limit.
         max_steps: most updates; None: 3000, or as many as the time budget allows.
-        learning_rate: peak learning rate.
+        learning_rate: peak learning rate; None: 0.003 for groups of columns, 0.001 for a flow.
         batch_size: rows per update.
         samples: S of the bound that scores, where the model is not exact; None: 64.
         validation_fraction: share of the rows held out for early stopping.
@@ -120,7 +122,7 @@ class TabularFlow(DensityMixin, BaseEstimator):
         groups: int | None = None,
         time_budget: float | None = None,
         max_steps: int | None = None,
-        learning_rate: float = 1e-3,
+        learning_rate: float | None = None,
         batch_size: int = 64,
         samples: int | None = None,
         validation_fraction: float = 0.1,
@@ -318,7 +320,7 @@ class TabularFlow(DensityMixin, BaseEstimator):
             device=self.device,
             max_steps=self.max_steps,
             time_budget=self.time_budget,
-            learning_rate=self.learning_rate,
+            learning_rate=self.learning_rate or (GROUPS_RATE if self.groups_ else FLOW_RATE),
             batch_size=self.batch_size,
             progress=self.progress,
             threads=self.threads,
