@@ -1,10 +1,14 @@
 """The Python examples of README and docs run as they stand, and what the pages point to exists."""
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 import torch
+
+from benchmarks.defaults import line
+from tessella.report.results import headline
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -29,3 +33,12 @@ def test_examples_run(page: Path, tmp_path, monkeypatch):
 def test_links_lead_somewhere(page: Path):
     for target in LINK.findall(re.sub(r"```.*?```|`[^`]*`", "", page.read_text(), flags=re.DOTALL)):
         assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_the_readme_shows_what_the_records_say():
+    readme, more = ((ROOT / page).read_text() for page in ("README.md", "benchmarks/README.md"))
+    assert headline(ROOT / "results") in readme
+    for data in ("connect4", "covertype", "mushroom"):
+        assert line(json.loads((ROOT / "results" / f"defaults-{data}.json").read_text()), digits=2) in readme
+    for path in ROOT.glob("results/defaults-*.json"):
+        assert line(json.loads(path.read_text()), digits=3) in more

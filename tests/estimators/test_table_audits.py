@@ -64,6 +64,17 @@ def test_a_fitted_table_passes(flow):
     assert verdicts(flow) == {"integral": True, "sandwich": True, "agreement": True}
 
 
+def test_a_table_in_groups_of_columns_is_exact_and_passes():
+    flow = small_flow(groups=2, max_steps=100).fit(table())
+    found = {one.name: one for one in audit(flow)}
+    assert {name: one.passed for name, one in found.items()} == dict.fromkeys(
+        ("integral", "sandwich", "agreement"), True
+    )
+    assert flow.exact_
+    assert found["sandwich"].value == {"width": 0.0}
+    assert found["agreement"].value["log_mass"] == pytest.approx(0, abs=0.05)
+
+
 def test_the_same_audit_says_the_same_and_leaves_the_noise_alone(flow):
     noise = torch.get_rng_state()
     first, again = (audit(flow, samples=4, rows=200) for _ in range(2))

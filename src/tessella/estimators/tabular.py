@@ -72,7 +72,8 @@ class TabularFlow(DensityMixin, BaseEstimator):
             that starts from a mixture; 0 for that. None: one for each column, 64 at most, where there are 10,000 rows
             to learn from or more, else 0.
         time_budget: seconds of training; the learning-rate schedule is fitted to it. None: no limit.
-        max_steps: most updates; None: 3000, or as many as the time budget allows.
+        max_steps: most updates; None: 3000, or as many as the time budget allows (groups of columns: 12 epochs at
+            most, or they would learn rows by heart).
         learning_rate: peak learning rate; None: 0.003 for groups of columns, 0.001 for a flow.
         batch_size: rows per update.
         samples: S of the bound that scores, where the model is not exact; None: 64.

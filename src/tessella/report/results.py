@@ -62,7 +62,8 @@ result is named after what produced it. *Learned through the cells* is the best,
 in which gradients started from what is no fitted model and nothing is autoregressive. Where a flow began as a mixture
 of categoricals, found by expectation maximisation, and no update improved it, the row says *mixture of categoricals,
 seen through cells*: what is measured is the mixture. The *block-autoregressive mixture* has no cells: groups of
-columns, each a mixture given the groups before it, scored exactly.
+columns, each a mixture given the groups before it, scored exactly. (Its records are of an earlier network, with two
+tokens for each column where today's has one for each group; a record's *note* says such things.)
 
 *Slack* is how far a bound may be from the truth, on rows that the model drew itself: the width between a lower and an
 upper bound in nats, and the share of draws that lie where the noise hardly ever goes. Exact values have none. Where the
@@ -112,6 +113,27 @@ def results_page(folder: Path, docs: Path) -> str:
         f"## {title}\n\n![{title}](pictures/{name})\n\n{CAPTIONS[name]}\n" for name, title in pictures(folder).items()
     ]
     return "\n".join(parts)
+
+
+HEADLINE = [("connect4", False), ("forests", False), ("mushroom", False), ("nursery", False), ("pokerhands", True)]
+
+
+def headline(folder: Path) -> str:
+    """The few lines of the summary that README shows."""
+    found = cells(read_records(folder / "tables"))
+    lines = [
+        ["entropy floor", *(_floor(TABLES[data].floor) for data, _ in HEADLINE)],
+        ["Voronoi, published", *(_published(data, "voronoi", short=True) for data, _ in HEADLINE)],
+        ["Voronoi, learned through the cells", *(_bound(_through_cells(key, found)) for key in HEADLINE)],
+    ]
+    for method in ("mixture", "blocks", "transformer"):
+        ours = [_value(found.get((*key, method, "best")), found, short=True) for key in HEADLINE]
+        lines.append([LABELS[method], *ours])
+    return table(["", *(TITLES[key] for key in HEADLINE)], lines)
+
+
+def _bound(cell: Cell | None) -> str:
+    return DASH if cell is None else f"≤ {cell.mean('iw_nll'):.3f}"
 
 
 def pictures(folder: Path) -> dict[str, str]:
