@@ -76,7 +76,7 @@ def test_groups_of_columns_learn_dependence_too(coupled):
     flow = small_flow(max_steps=150, learning_rate=0.01, groups=2, width=16, samples=64).fit(frame)
     truth = np.log(0.5) + 0.85 * np.log(0.85) + 0.15 * np.log(0.15)
     assert truth - 0.1 < flow.score(frame) < truth + 0.05
-    assert (flow.density_, flow.exact_, flow.groups_, flow.classes_) == ("blocks", True, 2, 8)
+    assert (flow.density_, flow.exact_, flow.groups_, flow.classes_) == ("blocks", True, 2, 1)
     alike = flow.sample(400, random_state=0)
     assert 0.75 < (alike["a"] == alike["b"]).mean() < 0.95
 
@@ -97,7 +97,7 @@ def test_groups_of_columns_take_every_kind_of_column(columns, library, tmp_path)
 def test_long_tables_are_modelled_in_groups(coupled, monkeypatch):
     flow, frame = coupled
     assert flow.groups_ == 0
-    monkeypatch.setattr("tessella.estimators.tabular.ROWS_FOR_GROUPS", 300)
+    monkeypatch.setattr("tessella.estimators.network.ROWS_FOR_GROUPS", 300)
     assert small_flow(max_steps=1).fit(frame).groups_ > 0
     assert small_flow(max_steps=1, groups=0).fit(frame).groups_ == 0
     with pytest.raises(ValueError, match="groups: got -1; expected at least 0"):

@@ -24,6 +24,8 @@ STEPS = 3000  # where there is no budget
 VALIDATIONS = 20
 VALIDATION_ROWS = 1000
 PATIENCE = 8
+EPOCHS, FEWEST_STEPS = 12, 1000
+DROPOUT, ROWS_FOR_DROPOUT = 0.1, 50_000
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,21 @@ class Plan:
     batch_size: int
     progress: bool
     threads: int | None = None
+
+
+def not_by_heart(plan: Plan, rows: int) -> Plan:
+    """The plan with at most 12 epochs over so many rows, where it has a time budget and no number of steps.
+
+    A schedule that ends much later learns the rows by heart before the learning rate comes to rest.
+    """
+    if plan.time_budget is None or plan.max_steps is not None:
+        return plan
+    return replace(plan, max_steps=max(FEWEST_STEPS, EPOCHS * rows // plan.batch_size))
+
+
+def dropout(rows: int) -> float:
+    """Of a network that sees everything before a column, where there are so many rows to learn from."""
+    return DROPOUT if rows < ROWS_FOR_DROPOUT else 0.0
 
 
 def train_by_plan(

@@ -16,7 +16,7 @@ from tessella.dequantizers.modes import MOST, Modes, mode_counts, modes_of
 from tessella.estimators.coded import CodedRows, CodedTraining
 from tessella.estimators.codes import Codes, number_laws
 from tessella.estimators.encoding import Encoding
-from tessella.estimators.learning import Plan, single_precision, train_by_plan
+from tessella.estimators.learning import Plan, dropout, not_by_heart, single_precision, train_by_plan
 from tessella.models import SemiDiscrete
 from tessella.training import FitResult
 from tessella.training.randomness import derived_seed, seed_noise, undisturbed_noise
@@ -24,12 +24,13 @@ from tessella.training.randomness import derived_seed, seed_noise, undisturbed_n
 CONTEXT = 32
 NOISE_BLOCKS = 2
 TRAIN_SAMPLES = VALIDATION_SAMPLES = 4
-GROUPS, ROWS_FOR_GROUPS = 64, 10_000
+ROWS_FOR_GROUPS = 10_000
 """Tables of so many rows are modelled in groups of columns; smaller ones are learned better from a mixture."""
+MOST_GROUPS, ROWS_FOR_PAIRS = 64, 50_000
+"""A column is a group, or from so many rows on two are: half the work, and a mixture learns what they have to do with
+each other; fewer rows do not teach it that."""
 CODES = 48  # of a number, about, in groups of columns
-COMPONENTS, NUMBERS, LAYERS = 8, 1024, 2  # of each group's mixture, but not so many probabilities of a column
-DROPOUT, ROWS_FOR_DROPOUT = 0.1, 50_000  # of groups, where there are fewer rows to learn from
-EPOCHS, FEWEST_STEPS = 12, 1000  # of groups at most: a schedule that ends later learns few rows by heart first
+COMPONENTS, NUMBERS, LAYERS = 8, 1024, 2  # of a group's mixture, but not so many probabilities of a column
 SHARE_FOR_CLASSES = 0.2  # of the time budget
 SAMPLES = 64  # of the bound that scores
 NOTICEABLE = 2e-3  # nats per row by which a flow must beat the mixture that it began as
@@ -92,7 +93,8 @@ def build(encoding: Encoding, size: Size, kind: Kind, codes: Codes | None = None
         assert codes is not None
         if kind == "mixture":
             return CodedRows(codes, CategoricalMixture(codes.counts, size.classes))
-        components = max(1, min(COMPONENTS, NUMBERS // max(mode_counts(codes.counts, 0))))
+        several = size.groups < len(codes.counts)  # a column by itself has nothing to be mixed with
+        components = max(1, min(COMPONENTS, NUMBERS // max(mode_counts(codes.counts, 0)))) if several else 1
         network = BlockAutoregressiveMixture(
             codes.counts, size.groups, components, 2 * size.width, LAYERS, size.dropout
         )
@@ -108,6 +110,17 @@ def _dequantizer(encoding: Encoding, size: Size) -> MixedDequantizer:
     return MixedDequantizer(cells, noise, context, encoding.unit, encoding.indicators)
 
 
+def groups_for(rows: int, columns: int) -> int:
+    """Groups of columns for so many rows to learn from; 0: a flow through cells.
+
+    >>> groups_for(9_000, 12), groups_for(20_000, 12), groups_for(60_000, 13), groups_for(10**6, 500)
+    (0, 12, 7, 64)
+    """
+    if rows < ROWS_FOR_GROUPS:
+        return 0
+    return min(MOST_GROUPS, columns if rows < ROWS_FOR_PAIRS else -(-columns // 2))
+
+
 def learn(encoding: Encoding, size: Size, rows: tuple[Tensor, Tensor], plan: Plan) -> Learned:
     """Build, start and train on (training, validation) rows."""
     began = time.perf_counter()
@@ -119,15 +132,14 @@ def learn(encoding: Encoding, size: Size, rows: tuple[Tensor, Tensor], plan: Pla
 def _learn_blocks(encoding: Encoding, size: Size, rows: tuple[Tensor, Tensor], plan: Plan, began: float) -> Learned:
     """Groups of columns that begin as independent columns. What numbers do inside their codes is never trained."""
     codes = Codes(encoding, number_laws(encoding, *rows), CODES)
-    size = replace(size, dropout=DROPOUT if len(rows[0]) < ROWS_FOR_DROPOUT else 0.0)
+    size = replace(size, dropout=dropout(len(rows[0])))
     model = build(encoding, size, "blocks", codes)
     assert isinstance(model, CodedRows)
     training = CodedTraining(model)
     training.model.start(codes.codes(rows[0]))
     before = -float(log_likelihood(model, rows[1], SAMPLES, plan.seed).mean())
     prepared = training.prepared(rows[0]), training.prepared(rows[1])
-    if plan.time_budget is not None and plan.max_steps is None:
-        plan = replace(plan, max_steps=max(FEWEST_STEPS, EPOCHS * len(rows[0]) // plan.batch_size))
+    plan = not_by_heart(plan, len(rows[0]))
     result, history = train_by_plan(training, prepared, plan, time.perf_counter() - began)
     after = -float(log_likelihood(model, rows[1], SAMPLES, plan.seed).mean())
     return Learned(model, "blocks", "independent columns", before, after, result, history)

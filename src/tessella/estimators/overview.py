@@ -183,7 +183,7 @@ def _described(flow: "TabularFlow") -> str:
     """What the model is: cells are named only where it has some."""
     return {
         "mixture": "a mixture of categoricals",
-        "blocks": "a block-autoregressive mixture of categoricals",
+        "blocks": f"a block-autoregressive mixture of categoricals, {flow.groups_} blocks of columns",
         "coupling": "a flow through cells",
     }[flow.density_]
 

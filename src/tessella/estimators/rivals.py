@@ -11,19 +11,16 @@ from tessella.baselines.classes import fit_classes
 from tessella.estimators.bins import NumberLaw, smoothed
 from tessella.estimators.codes import Codes, number_laws
 from tessella.estimators.encoding import Encoding
-from tessella.estimators.learning import Plan, single_precision, train_by_plan
+from tessella.estimators.learning import Plan, dropout, not_by_heart, single_precision, train_by_plan
 from tessella.training.randomness import derived_seed, undisturbed_noise
 
 SIZES = (8, 16, 32)  # codes of each number
 SECONDS_FOR_CLASSES = 30.0  # as many classes as the validation rows like and this leaves time for
 SMOOTHINGS = (1.0, 8.0)  # of the tree
 LARGEST_TABLE = 2**22  # pairs of categories that the tree may join; it is also tried with a quarter of the rows
-SMALL, LARGE, ON_GPU = (64, 2, 4e-3), (128, 3, 2e-3), (256, 6, 1e-3)  # transformers: width, layers, learning rate
-LONG = 300.0  # seconds from which on a CPU has time for the large one
-DROPOUT = 0.1
-EPOCHS, FEWEST_STEPS = 100, 1000  # of the transformer at most, so that its schedule ends where it has learned enough
+ON_CPU, ON_GPU = (64, 2, 4e-3), (256, 6, 1e-3)  # transformers: width, layers, learning rate
 PLAN = Plan(
-    seed=0, device="auto", max_steps=None, time_budget=60.0, learning_rate=SMALL[2], batch_size=128, progress=False
+    seed=0, device="auto", max_steps=None, time_budget=60.0, learning_rate=ON_CPU[2], batch_size=128, progress=False
 )
 """How the transformer is trained where nobody says; its learning rate goes with its size."""
 
@@ -63,20 +60,17 @@ def _trees(counts: Sequence[int], train: Tensor, validation: Tensor, plan: Plan)
 
 
 def _transformers(counts: Sequence[int], train: Tensor, validation: Tensor, plan: Plan) -> Iterator[Baseline]:
-    steps = max(FEWEST_STEPS, EPOCHS * len(train) // plan.batch_size)
     with single_precision(), undisturbed_noise(torch.device("cpu")):
         torch.manual_seed(derived_seed(plan.seed, "transformer"))
         width, layers, rate = _size(plan)
-        model = CausalTransformer(counts, width, layers, DROPOUT)
-        train_by_plan(model, (train, validation), replace(plan, max_steps=steps, learning_rate=rate))
+        model = CausalTransformer(counts, width, layers, dropout(len(train)))
+        train_by_plan(model, (train, validation), not_by_heart(replace(plan, learning_rate=rate), len(train)))
     yield model.cpu()
 
 
 def _size(plan: Plan) -> tuple[int, int, float]:
-    """As large a transformer as there is time for."""
-    if plan.device != "cpu" and torch.cuda.is_available():
-        return ON_GPU
-    return LARGE if plan.time_budget is not None and plan.time_budget >= LONG else SMALL
+    """A transformer that minutes are enough for."""
+    return ON_GPU if plan.device != "cpu" and torch.cuda.is_available() else ON_CPU
 
 
 def _independent(counts: Sequence[int], train: Tensor, validation: Tensor, plan: Plan) -> Iterator[Baseline]:

@@ -23,19 +23,18 @@ from tessella.estimators.encoding import Encoding
 from tessella.estimators.inputs import check_rows, matched
 from tessella.estimators.learning import Device, Plan, check_settings, modest, split_rows, to_device
 from tessella.estimators.network import (
-    GROUPS,
-    ROWS_FOR_GROUPS,
     SAMPLES,
     Size,
     build,
     components_of,
+    groups_for,
     log_likelihood,
 )
 from tessella.estimators.network import learn as train
 from tessella.estimators.values import Value, shown
 from tessella.training.randomness import derived_seed, seed_noise, undisturbed_noise
 
-GROUPS_RATE, FLOW_RATE = 3e-3, 1e-3  # peaks of the learning rate
+GROUPS_RATE, FLOW_RATE = 4e-3, 1e-3  # peaks of the learning rate
 FEW_EFFECTIVE = 0.1  # of the rows asked for
 
 
@@ -69,12 +68,12 @@ class TabularFlow(DensityMixin, BaseEstimator):
         width: width of its networks.
         classes: latent classes that the flow starts from; None: as many as the validation rows like, up to 256.
         groups: groups of columns that are modelled one after another, each given those before it, instead of a flow
-            that starts from a mixture; 0 for that. None: one for each column, 64 at most, where there are 10,000 rows
-            to learn from or more, else 0.
+            that starts from a mixture; 0 for that. None: a column each, from 10,000 rows to learn from on; two each,
+            from 50,000 on; 64 groups at most; 0 for fewer rows.
         time_budget: seconds of training; the learning-rate schedule is fitted to it. None: no limit.
         max_steps: most updates; None: 3000, or as many as the time budget allows (groups of columns: 12 epochs at
             most, or they would learn rows by heart).
-        learning_rate: peak learning rate; None: 0.003 for groups of columns, 0.001 for a flow.
+        learning_rate: peak learning rate; None: 0.004 for groups of columns, 0.001 for a flow.
         batch_size: rows per update.
         samples: S of the bound that scores, where the model is not exact; None: 64.
         validation_fraction: share of the rows held out for early stopping.
@@ -167,7 +166,7 @@ class TabularFlow(DensityMixin, BaseEstimator):
         rows = self.encoding_.encode(frame.columns)
         self.parts_ = split_rows(len(rows), self.seed_, self.validation_fraction, self.test_fraction)
         parts = rows[self.parts_["train"]], rows[self.parts_["validation"]]
-        self.groups_ = self._groups(len(parts[0]))
+        self.groups_ = groups_for(len(parts[0]), len(self.columns_)) if self.groups is None else self.groups
         self.samples_ = self.samples or SAMPLES
         learned = train(self.encoding_, self._size(self.classes or 0), parts, self._plan())
         self.model_, self.density_, self.start_ = learned.model, learned.kind, learned.start
@@ -305,12 +304,6 @@ class TabularFlow(DensityMixin, BaseEstimator):
         if unknown:
             raise ValueError(f"column_types: got {shown(unknown)}; expected columns, which are {shown(frame.names)}")
         return kinds
-
-    def _groups(self, rows: int) -> int:
-        """Groups of columns for so many training rows."""
-        if self.groups is not None:
-            return self.groups
-        return min(GROUPS, len(self.columns_)) if rows >= ROWS_FOR_GROUPS else 0
 
     def _size(self, classes: int) -> Size:
         return Size(self.dim, self.blocks, self.width, classes, self.groups_)

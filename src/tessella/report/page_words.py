@@ -22,7 +22,9 @@ NUMBERS = (
 def likelihood(overview: Overview) -> Markup:
     """What the bars are."""
     fewer = [each for each in overview["likelihoods"] if each["learned_from"] < overview["parts"]["train"]]
-    given = "".join(f" {each['name'].capitalize()} learned from {each['learned_from']:,} rows." for each in fewer)
+    given = "".join(
+        f" {each['name'][0].upper()}{each['name'][1:]} learned from {each['learned_from']:,} rows." for each in fewer
+    )
     numbers = any(not column["categories"] for column in overview["columns"])
     measured = f" {NUMBERS}" if numbers else ""
     draws = f"Its value is a bound from {overview['samples']} draws a row, so it is at least this good"

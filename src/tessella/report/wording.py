@@ -92,6 +92,7 @@ def verdict(overview: dict[str, Any]) -> tuple[str, str]:
     """Who predicts unseen rows best, and by how much: a headline and the sentences that go with it."""
     own, *rivals = overview["likelihoods"]
     best, plain = min(rivals, key=lambda rival: rival["nll"]), rivals[-1]
+    named = best["name"] if best["name"].endswith("s") else f"the {best['name']}"
     seen = f"On {overview['scored_rows']:,} {overview['held_out']} rows"
     seen += " that it never saw, " if overview["held_out"] == "test" else ", "
     most = "" if own["exact"] else "at most "
@@ -99,18 +100,18 @@ def verdict(overview: dict[str, Any]) -> tuple[str, str]:
     by = nats(abs(best["lead"]), best["lead_error"])
     clear = abs(best["lead"]) > CLEAR * best["lead_error"]
     if not clear or abs(best["lead"]) < SMALL:
-        title = f"{own['name']} and {best['name']} predict these rows about equally well"
-        ahead = own["name"] if best["lead"] > 0 else best["name"]
+        title = f"{own['name']} and {named} predict these rows about equally well"
+        ahead = own["name"] if best["lead"] > 0 else named
         what = f"in favour of {ahead}: a clear difference, but a small one" if clear else "which is no clear difference"
         far = f" Under independent columns an average row is {times(plain['lead'])} less likely."
         said = best is not plain and plain["lead"] > SMALL
         return title, f"{figure}Between the two lie {by} nats per row, {what}.{far if said else ''}"
     if best["lead"] > 0:
         also = "" if best is plain else f" {times(plain['lead'])} likelier than under independent columns."
-        ratio = f"An average row is {times(best['lead'])} likelier under it than under {best['name']}, the best of the "
-        title = f"{own['name']} predicts these rows best, ahead of {best['name']} by {number(best['lead'])} nats"
+        ratio = f"An average row is {times(best['lead'])} likelier under it than under {named}, the best of the "
+        title = f"{own['name']} predicts these rows best, ahead of {named} by {number(best['lead'])} nats"
         return title, f"{figure}{ratio}others{'; it is' + also if also else '.'}"
     one = "" if best["name"].endswith("s") else "s"
-    title = f"Here {best['name']} predict{one} rows better than {own['name']}"
-    ratio = f"An average row is {times(-best['lead'])} likelier under {best['name']}: {by} nats per row. "
+    title = f"Here {named} predict{one} rows better than {own['name']}"
+    ratio = f"An average row is {times(-best['lead'])} likelier under {named}: {by} nats per row. "
     return title, f"{figure}{ratio}Train longer, or use that model for likelihoods."
