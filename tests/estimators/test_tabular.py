@@ -81,6 +81,26 @@ def test_groups_of_columns_learn_dependence_too(coupled):
     assert 0.75 < (alike["a"] == alike["b"]).mean() < 0.95
 
 
+@pytest.mark.parametrize("options", [{}, {"groups": 2}, {"groups": 3}], ids=["flow", "pairs", "singles"])
+@pytest.mark.parametrize("dependent", [False, True])
+def test_a_fitted_model_is_never_worse_than_its_start(options, dependent):
+    """On the validation rows; where nothing can be learned, a flow gives way to the mixture that it began as."""
+    rng = np.random.default_rng(0)
+    a = rng.integers(0, 3, 400)
+    frame = pd.DataFrame({"a": a, "b": (a + rng.integers(0, 2, 400)) % 3 if dependent else rng.integers(0, 3, 400)})
+    frame["c"] = rng.integers(0, 2, 400)
+    flow = small_flow(max_steps=60, learning_rate=0.02, **options).fit(frame.astype(str))
+    assert flow.best_validation_ <= flow.initial_validation_
+    watched = frame.astype(str).iloc[flow.parts_["validation"]]
+    if flow.exact_:
+        assert -flow.score(watched) == pytest.approx(flow.best_validation_, abs=1e-5)
+    if options:
+        assert (flow.density_, flow.start_) == ("blocks", "independent columns")
+        assert not dependent or flow.best_validation_ < flow.initial_validation_ - 0.1
+    else:
+        assert dependent or flow.density_ == "mixture"
+
+
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_groups_of_columns_take_every_kind_of_column(columns, library, tmp_path):
     """Numbers, categories, dates and holes; conditions; saved and loaded."""

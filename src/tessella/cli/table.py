@@ -60,6 +60,7 @@ def fit(
     if json:
         kinds = {column.name: column.kind for column in flow.columns_}
         said = {"rows": len(table), "columns": kinds, "validation_nll": flow.best_validation_, "stopped": flow.stopped_}
+        said |= {"density": flow.density_, "exact": flow.exact_, "learning": overview.learning}
         said["threads"] = flow.threads_
         held_out = {"part": overview.held_out, "rows": overview.scored_rows, "likelihoods": overview.likelihoods}
         print(dumps({**said, "held_out": held_out, "model": str(out), "report": str(out / REPORT)}, indent=1))

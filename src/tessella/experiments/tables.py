@@ -120,6 +120,7 @@ def _of_fit(fitted: Fitted) -> dict[str, Any]:
         "steps": fitted.steps,
         "seconds": round(fitted.seconds, 3),
         "stopped": fitted.stopped,
+        "threads": fitted.threads,
         "initial_nll": fitted.initial_nll,
         "best_step": fitted.best_step,
         "validation_nll": fitted.validation_nll,

@@ -115,6 +115,8 @@ class Fitted:
     """The same before the first update; None where nothing is trained."""
     best_step: int | None
     """After which the weights were taken: 0 where learning added nothing to the start."""
+    threads: int | None
+    """Of training, 0 on a GPU; None where nothing is trained."""
     curve: list[list[float]]
     """[seconds, validation_nll], thinned."""
 
@@ -173,6 +175,7 @@ def _from_folder(model: SemiDiscrete | Baseline, job: Job, training: TrainingCon
         validation_nll=result.best_validation,
         initial_nll=result.initial_validation,
         best_step=result.best_step,
+        threads=result.threads,
         curve=curve(job.folder),
     )
 
@@ -243,7 +246,7 @@ def _counted(model: Baseline, job: Job, parameters: int, steps: int, start: floa
     seconds = time.perf_counter() - start
     validation = float(model.nll(job.table.validation.to(model.count.device)).mean())
     curve = [[round(seconds, 3), validation]]
-    return Fitted(model, job.recipe, parameters, steps, seconds, "steps", validation, None, None, curve)
+    return Fitted(model, job.recipe, parameters, steps, seconds, "steps", validation, None, None, None, curve)
 
 
 def _counting_device(job: Job) -> str:
