@@ -138,10 +138,14 @@ def _learn_blocks(encoding: Encoding, size: Size, rows: tuple[Tensor, Tensor], p
     training = CodedTraining(model)
     training.model.start(codes.codes(rows[0]))
     before = -float(log_likelihood(model, rows[1], SAMPLES, plan.seed).mean())
+    start = {name: weight.clone() for name, weight in training.state_dict().items()}
     prepared = training.prepared(rows[0]), training.prepared(rows[1])
     plan = not_by_heart(plan, len(rows[0]))
     result, history = train_by_plan(training, prepared, plan, time.perf_counter() - began)
     after = -float(log_likelihood(model, rows[1], SAMPLES, plan.seed).mean())
+    if after > before:  # training looks at some of these rows only
+        training.load_state_dict(start)
+        after = before
     return Learned(model, "blocks", "independent columns", before, after, result, history)
 
 
