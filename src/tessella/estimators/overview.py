@@ -17,7 +17,7 @@ from tessella.estimators.comparison import Likelihood, compare, shuffled
 from tessella.estimators.encoding import Encoding
 from tessella.estimators.faithfulness import Association, Marginal, associations, marginals
 from tessella.estimators.inputs import matched
-from tessella.estimators.learning import Plan
+from tessella.estimators.learning import Plan, modest
 from tessella.estimators.mosaics import Mosaic, mosaics
 from tessella.estimators.network import log_likelihood
 from tessella.estimators.rivals import PLAN
@@ -121,6 +121,7 @@ class Overview:
         return cls(**said)
 
 
+@modest
 def gather(flow: "TabularFlow", X: Any) -> Overview:
     """What a fitted flow made of the table it was fitted to.
 
