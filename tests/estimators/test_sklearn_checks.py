@@ -1,4 +1,4 @@
-"""scikit-learn's own checks, and which of them do not apply."""
+"""scikit-learn's own checks, all of them."""
 
 import warnings
 
@@ -6,20 +6,15 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
 from tests.estimators.frames_for_tests import small_flow
 
-EXPECTED = {
-    "check_methods_sample_order_invariance": "the bound is a Monte Carlo estimate; its noise follows the row's place",
-    "check_methods_subset_invariance": "the bound is a Monte Carlo estimate; its noise follows the row's place",
-}
-
 
 def test_scikit_learn_agrees():
     estimator = small_flow(max_steps=2, blocks=1, samples=2)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        results = check_estimator(estimator, expected_failed_checks=EXPECTED, on_skip=None, on_fail=None)
+        results = check_estimator(estimator, on_skip=None, on_fail=None)
     failed = {result["check_name"]: str(result["exception"]) for result in results if result["status"] == "failed"}
     assert failed == {}
-    assert {r["check_name"] for r in results if r["status"] == "xfail"} == set(EXPECTED)
+    assert sum(result["status"] == "passed" for result in results) > 30
 
 
 def test_clone_copies_settings_only(flow):
