@@ -14,8 +14,8 @@ WITHOUT_TEST = (
 
 NUMBERS = (
     "All models measure numbers alike, as the table of columns below says: a mass on every value of a grid and on "
-    "values that repeat, a density elsewhere. The others see a number as one of a few dozen ranges and repeated "
-    "values, spread inside a range as in the column alone."
+    "values that repeat, a density elsewhere. {} a number as one of a few dozen ranges and repeated values, spread "
+    "inside a range as in the column alone."
 )
 
 
@@ -26,7 +26,8 @@ def likelihood(overview: Overview) -> Markup:
         f" {each['name'][0].upper()}{each['name'][1:]} learned from {each['learned_from']:,} rows." for each in fewer
     )
     numbers = any(not column["categories"] for column in overview["columns"])
-    measured = f" {NUMBERS}" if numbers else ""
+    who = "All of them see" if overview["exact"] else "The others see"
+    measured = f" {NUMBERS.format(who)}" if numbers else ""
     draws = f"Its value is a bound from {overview['samples']} draws a row, so it is at least this good"
     bound = "All values are exact" if overview["exact"] else f"{draws}; the others are exact"
     return _words(
