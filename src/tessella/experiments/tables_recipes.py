@@ -46,8 +46,10 @@ def _flows(model: SemiDiscreteConfig, training: TrainingConfig) -> dict[Method, 
 
 # The preset `best`: what each method is on every table. Flows move all columns at once, learned through the cells by
 # gradients from a start that is no fitted model, their couplings by mixtures of logistics. Voronoi:
-#   tessella reproduce tables --data connect4 --method voronoi --minutes 4             half a GPU: 12.684
-#   tessella reproduce tables --data forests --method voronoi --minutes 4              half a GPU: 15.012
+#   tessella reproduce tables --data connect4 --method voronoi --minutes 7             a quarter of a GPU: 12.601
+#   tessella reproduce tables --data forests --method voronoi --minutes 7              a quarter of a GPU: 15.299
+#   tessella reproduce tables --data mushroom --method voronoi --minutes 6             a sixth of a GPU: 9.198
+#   tessella reproduce tables --data nursery --method voronoi --minutes 3              a sixth of a GPU: 9.491
 DEFAULTS: dict[Method, Recipe] = {
     **_flows(replace(TOKEN, modes=4), TRAINING),
     "discrete-flow": Recipe(DiscreteFlowConfig(), replace(TRAINING, learning_rate=1e-3)),
