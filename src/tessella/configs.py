@@ -1,15 +1,96 @@
-"""Fields of nested configurations changed by their names: {"model.dim": 2}, or "model.dim=2" as it is typed."""
+"""Typed, nested configurations: frozen dataclasses, in which alternatives are classes of one family, known by name.
+
+    FlowConfig(cells=VoronoiConfig(dim=2), noise=ConditionalNoise(blocks=2), density=CouplingConfig(blocks=8))
+
+A family is its own registry: the name of an alternative stands where its class is defined, and nowhere else. Files say
+it as "kind", and the command line as `--set model.cells=simplex`.
+"""
 
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, ClassVar, Self, TypeVar, get_args, get_type_hints
 
 Config = TypeVar("Config")
 
 
+class Choice:
+    """One of several ways to configure a part: a direct subclass is a family, its subclasses with a kind are members.
+
+    >>> from dataclasses import dataclass
+    >>> class Shape(Choice): ...
+    >>> @dataclass(frozen=True)
+    ... class Circle(Shape, kind="circle"):
+    ...     radius: float = 1.0
+    >>> Shape.kinds, Shape.named("circle")
+    ({'circle': <class 'tessella.configs.Circle'>}, Circle(radius=1.0))
+    """
+
+    kinds: ClassVar[dict[str, Any]]
+    kind: ClassVar[str]
+
+    def __init_subclass__(cls, kind: str = "", **rest: Any):
+        super().__init_subclass__(**rest)
+        if Choice in cls.__bases__:
+            cls.kinds = {}
+        elif kind:
+            if kind in cls.kinds:
+                raise TypeError(f"kind: got {kind!r} for {cls.__name__}, which {cls.kinds[kind].__name__} has already")
+            cls.kind, cls.kinds[kind] = kind, cls
+
+    @classmethod
+    def named(cls, kind: str, **settings: Any) -> Self:
+        """The member of that name, with these settings and the defaults of the others."""
+        if kind not in cls.kinds:
+            raise ValueError(f"{cls.__name__}: got {kind!r}; expected one of {', '.join(cls.kinds)}")
+        member: Self = cls.kinds[kind](**settings)
+        return member
+
+
+def to_json(config: Any) -> Any:
+    """A configuration in JSON's types; members of families say their kind.
+
+    >>> from tessella.dequantizers import SimplexConfig
+    >>> to_json(SimplexConfig(dim=3))
+    {'kind': 'simplex', 'dim': 3}
+    """
+    if is_dataclass(config) and not isinstance(config, type):
+        said = {"kind": config.kind} if isinstance(config, Choice) else {}
+        return said | {field.name: to_json(getattr(config, field.name)) for field in fields(config)}
+    return [to_json(value) for value in config] if isinstance(config, tuple | list) else config
+
+
+def from_json(kind: type[Config], said: Any) -> Config:
+    """The configuration of this class, or family, that `to_json` wrote.
+
+    >>> from tessella.dequantizers import CellsConfig, SimplexConfig
+    >>> from_json(CellsConfig, to_json(SimplexConfig(dim=3)))
+    SimplexConfig(dim=3)
+    """
+    if not isinstance(said, Mapping):
+        raise ValueError(f"{kind.__name__}: got {said!r}; expected an object with its fields")
+    given = dict(said)
+    if issubclass(kind, Choice):
+        kind = type(kind.named(given.pop("kind", None)))
+    hints, known = get_type_hints(kind), {field.name for field in fields(kind)}  # type: ignore[arg-type]
+    if unknown := sorted(set(given) - known):
+        raise ValueError(f"{kind.__name__}: got {', '.join(unknown)}; expected {', '.join(sorted(known))}")
+    return kind(**{name: _read(hints[name], value) for name, value in given.items()})
+
+
+def _read(hint: Any, value: Any) -> Any:
+    nested = [part for part in (hint, *get_args(hint)) if isinstance(part, type) and _is_config(part)]
+    if nested and value is not None:
+        return from_json(nested[0], value)
+    return tuple(_read(None, part) for part in value) if isinstance(value, list) else value
+
+
+def _is_config(kind: type) -> bool:
+    return is_dataclass(kind) or issubclass(kind, Choice)
+
+
 def parse_changes(typed: Iterable[str]) -> dict[str, Any]:
-    """["model.dim=2", "model.noise_base=ball"] -> {"model.dim": 2, "model.noise_base": "ball"}.
+    """["model.cells.dim=2", "model.cells=simplex"] -> {"model.cells.dim": 2, "model.cells": "simplex"}.
 
     >>> parse_changes(["model.components=[50, 100]", "training.progress=false"])
     {'model.components': [50, 100], 'training.progress': False}
@@ -18,7 +99,7 @@ def parse_changes(typed: Iterable[str]) -> dict[str, Any]:
     for text in typed:
         path, equals, value = text.partition("=")
         if not equals:
-            raise ValueError(f"set: got {text!r}; expected FIELD=VALUE, e.g. model.dim=2")
+            raise ValueError(f"set: got {text!r}; expected FIELD=VALUE, e.g. model.cells.dim=2")
         try:
             changes[path] = json.loads(value)
         except json.JSONDecodeError:
@@ -29,9 +110,11 @@ def parse_changes(typed: Iterable[str]) -> dict[str, Any]:
 def changed(config: Config, changes: Mapping[str, Any]) -> Config:
     """A copy with the named fields changed; what is not a field, or of another type than what it replaces, is an error.
 
-    >>> from tessella.runs import RunConfig
-    >>> changed(RunConfig(), {"model.dim": 2, "data.name": "mushroom"}).model.dim
-    2
+    Another member of a family is given by its name, and keeps the fields that both have.
+
+    >>> from tessella.models import FlowConfig
+    >>> changed(FlowConfig(), {"cells.dim": 3, "cells": "laguerre"}).cells.dim
+    3
     """
     for path, value in changes.items():
         config = _with(config, path.split("."), value, path)
@@ -49,7 +132,10 @@ def _with(config: Any, names: list[str], value: Any, path: str) -> Any:
 
 
 def _like(before: Any, value: Any, path: str) -> Any:
-    """`value`, if it can stand where `before` stood: a list for a tuple, an integer for a real number."""
+    """`value`, if it can stand where `before` stood: a name for a member of a family, a list for a tuple, ..."""
+    if isinstance(before, Choice) and isinstance(value, str):
+        other = {field.name for field in fields(type(before).named(value))}  # type: ignore[arg-type]
+        return before.named(value, **{name: kept for name, kept in vars(before).items() if name in other})
     if isinstance(before, tuple) and isinstance(value, list):
         return tuple(value)
     if isinstance(before, float) and type(value) is int:

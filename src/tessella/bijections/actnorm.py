@@ -30,7 +30,7 @@ class ActNorm(Bijection):
         self.log_scale = nn.Parameter(torch.zeros(shape))
 
     @torch.no_grad()
-    def initialize(self, x: Tensor, context: Any = None) -> Tensor:
+    def initialize(self, x: Tensor, context: Tensor | None = None) -> Tensor:
         """Set shift and scale from a batch (*batch, *shape) with at least two points; returns the whitened batch."""
         checks.trailing("x", x, tuple(self.shift.shape), "shape")
         checks.finite("x", x)
@@ -41,10 +41,10 @@ class ActNorm(Bijection):
         self.log_scale.copy_(-points.std(0, correction=0).clamp_min(1e-3).log())
         return self.forward_and_ladj(x)[0]
 
-    def forward_and_ladj(self, x: Tensor, context: Any = None) -> tuple[Tensor, Tensor]:
+    def forward_and_ladj(self, x: Tensor, context: Tensor | None = None) -> tuple[Tensor, Tensor]:
         return (x + self.shift) * self.log_scale.exp(), self._ladj(x)
 
-    def inverse_and_ladj(self, y: Tensor, context: Any = None) -> tuple[Tensor, Tensor]:
+    def inverse_and_ladj(self, y: Tensor, context: Tensor | None = None) -> tuple[Tensor, Tensor]:
         return y * (-self.log_scale).exp() - self.shift, -self._ladj(y)
 
     def _ladj(self, x: Tensor) -> Tensor:

@@ -20,11 +20,11 @@ class ContextAffine(Bijection):
         super().__init__()
         self.net, self.event_dim = net, event_dim
 
-    def forward_and_ladj(self, x: Tensor, context: Any = None) -> tuple[Tensor, Tensor]:
+    def forward_and_ladj(self, x: Tensor, context: Tensor | None = None) -> tuple[Tensor, Tensor]:
         log_scale, shift = self._coefficients(context, x)
         return x * log_scale.exp() + shift, sum_trailing(log_scale, self.event_dim)
 
-    def inverse_and_ladj(self, y: Tensor, context: Any = None) -> tuple[Tensor, Tensor]:
+    def inverse_and_ladj(self, y: Tensor, context: Tensor | None = None) -> tuple[Tensor, Tensor]:
         log_scale, shift = self._coefficients(context, y)
         return (y - shift) * (-log_scale).exp(), -sum_trailing(log_scale, self.event_dim)
 

@@ -19,19 +19,19 @@ class Bijection(nn.Module, ABC):
     event_dim: int = 1
 
     @abstractmethod
-    def forward_and_ladj(self, x: Tensor, context: Any = None) -> tuple[Tensor, Tensor]:
+    def forward_and_ladj(self, x: Tensor, context: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """y = f(x) and log |det df/dx|."""
 
     @abstractmethod
-    def inverse_and_ladj(self, y: Tensor, context: Any = None) -> tuple[Tensor, Tensor]:
+    def inverse_and_ladj(self, y: Tensor, context: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """x = f^-1(y) and log |det df^-1/dy|."""
 
     @torch.no_grad()
-    def initialize(self, x: Tensor, context: Any = None) -> Tensor:
+    def initialize(self, x: Tensor, context: Tensor | None = None) -> Tensor:
         """Set data-dependent parameters from a batch, if there are any, and return the batch's image."""
         return self.forward_and_ladj(x, context)[0]
 
-    def as_transform(self, context: Any = None) -> "BijectionTransform":
+    def as_transform(self, context: Tensor | None = None) -> "BijectionTransform":
         """This bijection, with its context bound, as a `torch.distributions` transform (Pyro and zuko take those).
 
         >>> from tessella import CellBijection, Voronoi
@@ -49,7 +49,7 @@ class BijectionTransform(Transform):
 
     bijective = True
 
-    def __init__(self, bijection: Bijection, context: Any = None):
+    def __init__(self, bijection: Bijection, context: Tensor | None = None):
         super().__init__()
         self.bijection, self.context = bijection, context
 

@@ -42,7 +42,7 @@ class CellBijection(Bijection):
         else:
             self.register_buffer("log_scale", log_scale)
 
-    def forward_and_ladj(self, x: Tensor, context: Any = None) -> tuple[Tensor, Tensor]:
+    def forward_and_ladj(self, x: Tensor, context: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Displacements x (*batch, [N,] D), cells (*batch, [N]) -> points in those cells, ladj (*batch, [N])."""
         y, cell, log_g = self._columns("x", x, context)
         here, h = self.tessellation.anchor_and_gauge(y, cell)
@@ -52,7 +52,7 @@ class CellBijection(Bijection):
         z = torch.addcmul(here, y, (g * a.shrink(s))[:, None])
         return self._points(z, self._ladj(log_g, s), x)
 
-    def inverse_and_ladj(self, y: Tensor, context: Any = None) -> tuple[Tensor, Tensor]:
+    def inverse_and_ladj(self, y: Tensor, context: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Points y inside the cells (*batch, [N]) -> displacements, ladj of the inverse.
 
         A point on or beyond a wall (which only rounding produces) is treated as one at a slack of the dtype's eps, so

@@ -22,21 +22,21 @@ class Chain(Bijection):
         self.parts = nn.ModuleList(parts)  # type: ignore[assignment]  # a ModuleList forgets the type of its parts
         self.event_dim = max((part.event_dim for part in parts), default=1)
 
-    def forward_and_ladj(self, x: Tensor, context: Any = None) -> tuple[Tensor, Tensor]:
+    def forward_and_ladj(self, x: Tensor, context: Tensor | None = None) -> tuple[Tensor, Tensor]:
         total = zero_ladj(x, self.event_dim)
         for part in self.parts:
             x, ladj = part.forward_and_ladj(x, context)
             total = total + sum_trailing(ladj, self.event_dim - part.event_dim)
         return x, total
 
-    def inverse_and_ladj(self, y: Tensor, context: Any = None) -> tuple[Tensor, Tensor]:
+    def inverse_and_ladj(self, y: Tensor, context: Tensor | None = None) -> tuple[Tensor, Tensor]:
         total = zero_ladj(y, self.event_dim)
         for part in reversed(self.parts):
             y, ladj = part.inverse_and_ladj(y, context)
             total = total + sum_trailing(ladj, self.event_dim - part.event_dim)
         return y, total
 
-    def initialize(self, x: Tensor, context: Any = None) -> Tensor:
+    def initialize(self, x: Tensor, context: Tensor | None = None) -> Tensor:
         for part in self.parts:
             x = part.initialize(x, context)
         return x
@@ -50,8 +50,8 @@ class Invert(Bijection):
         self.bijection = bijection
         self.event_dim = bijection.event_dim
 
-    def forward_and_ladj(self, x: Tensor, context: Any = None) -> tuple[Tensor, Tensor]:
+    def forward_and_ladj(self, x: Tensor, context: Tensor | None = None) -> tuple[Tensor, Tensor]:
         return self.bijection.inverse_and_ladj(x, context)
 
-    def inverse_and_ladj(self, y: Tensor, context: Any = None) -> tuple[Tensor, Tensor]:
+    def inverse_and_ladj(self, y: Tensor, context: Tensor | None = None) -> tuple[Tensor, Tensor]:
         return self.bijection.forward_and_ladj(y, context)

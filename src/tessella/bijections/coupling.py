@@ -36,17 +36,17 @@ class Coupling(Bijection):
         self.register_buffer("order", torch.tensor([*keep, *move]).argsort(), persistent=False)
         self.net = net
 
-    def forward_and_ladj(self, x: Tensor, context: Any = None) -> tuple[Tensor, Tensor]:
+    def forward_and_ladj(self, x: Tensor, context: Tensor | None = None) -> tuple[Tensor, Tensor]:
         kept, moved, coefficients = self._parts(x, context)
         moved, ladj = self.elementwise.forward(moved, coefficients)
         return self._join(kept, moved), sum_trailing(ladj, self.event_dim)
 
-    def inverse_and_ladj(self, y: Tensor, context: Any = None) -> tuple[Tensor, Tensor]:
+    def inverse_and_ladj(self, y: Tensor, context: Tensor | None = None) -> tuple[Tensor, Tensor]:
         kept, moved, coefficients = self._parts(y, context)
         moved, ladj = self.elementwise.inverse(moved, coefficients)
         return self._join(kept, moved), sum_trailing(ladj, self.event_dim)
 
-    def _parts(self, x: Tensor, context: Any) -> tuple[Tensor, Tensor, Tensor]:
+    def _parts(self, x: Tensor, context: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
         kept, moved = x.index_select(-1, self.keep), x.index_select(-1, self.move)
         return kept, moved, self.net(kept, context).unflatten(-1, (self.elementwise.coefficients, -1))
 
@@ -86,13 +86,13 @@ class VariableCoupling(Bijection):
         self.register_buffer("move", moves[:, None], persistent=False)
         self.net, self.elementwise = net, elementwise
 
-    def forward_and_ladj(self, x: Tensor, context: Any = None) -> tuple[Tensor, Tensor]:
+    def forward_and_ladj(self, x: Tensor, context: Tensor | None = None) -> tuple[Tensor, Tensor]:
         return self._where_it_moves(x, *self.elementwise.forward(x, self._coefficients(x, context)))
 
-    def inverse_and_ladj(self, y: Tensor, context: Any = None) -> tuple[Tensor, Tensor]:
+    def inverse_and_ladj(self, y: Tensor, context: Tensor | None = None) -> tuple[Tensor, Tensor]:
         return self._where_it_moves(y, *self.elementwise.inverse(y, self._coefficients(y, context)))
 
-    def _coefficients(self, x: Tensor, context: Any) -> Tensor:
+    def _coefficients(self, x: Tensor, context: Tensor | None) -> Tensor:
         shown = torch.where(self.move, 0, x)
         return self.net(shown, context).unflatten(-1, (self.elementwise.coefficients, -1))
 

@@ -16,13 +16,13 @@ class Flattened(Bijection):
         super().__init__()
         self.bijection = bijection
 
-    def forward_and_ladj(self, x: Tensor, context: Any = None) -> tuple[Tensor, Tensor]:
+    def forward_and_ladj(self, x: Tensor, context: Tensor | None = None) -> tuple[Tensor, Tensor]:
         y, ladj = self.bijection.forward_and_ladj(x.flatten(-2), context)
         return y.view_as(x), ladj
 
-    def inverse_and_ladj(self, y: Tensor, context: Any = None) -> tuple[Tensor, Tensor]:
+    def inverse_and_ladj(self, y: Tensor, context: Tensor | None = None) -> tuple[Tensor, Tensor]:
         x, ladj = self.bijection.inverse_and_ladj(y.flatten(-2), context)
         return x.view_as(y), ladj
 
-    def initialize(self, x: Tensor, context: Any = None) -> Tensor:
+    def initialize(self, x: Tensor, context: Tensor | None = None) -> Tensor:
         return self.bijection.initialize(x.flatten(-2), context).view_as(x)

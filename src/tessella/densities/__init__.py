@@ -3,6 +3,15 @@
 from tessella.densities.base import Density
 from tessella.densities.bases import BASES, Ball, Gaussian, Logistic, StudentT
 from tessella.densities.cell_mixture import CellMixture
+from tessella.densities.configs import (
+    CouplingConfig,
+    DensityConfig,
+    DimensionwiseMixtureConfig,
+    DisjointConfig,
+    DisjointMixtureConfig,
+    FlatCouplingConfig,
+    SplineConfig,
+)
 from tessella.densities.dimensionwise import DimensionwiseMixture
 from tessella.densities.disjoint import DisjointMixture
 from tessella.densities.flow import Flow
@@ -14,13 +23,20 @@ __all__ = [
     "BASES",
     "Ball",
     "CellMixture",
+    "CouplingConfig",
     "Density",
+    "DensityConfig",
     "DimensionwiseMixture",
+    "DimensionwiseMixtureConfig",
+    "DisjointConfig",
     "DisjointMixture",
+    "DisjointMixtureConfig",
+    "FlatCouplingConfig",
     "Flow",
     "FlowMixture",
     "Gaussian",
     "Logistic",
+    "SplineConfig",
     "StudentT",
     "ZukoDensity",
     "conditional_flow",

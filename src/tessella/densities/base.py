@@ -14,22 +14,22 @@ class Density(nn.Module, ABC):
     event_shape: tuple[int, ...]
 
     @abstractmethod
-    def log_prob(self, x: Tensor, context: Any = None) -> Tensor:
+    def log_prob(self, x: Tensor, context: Tensor | None = None) -> Tensor:
         """log p(x | context), (*batch, *event_shape) -> (*batch)."""
 
     @abstractmethod
-    def sample(self, shape: tuple[int, ...], context: Any = None) -> Tensor:
+    def sample(self, shape: tuple[int, ...], context: Tensor | None = None) -> Tensor:
         """Draws of shape (*shape, *event_shape), reparameterised where the density allows."""
 
-    def sample_and_log_prob(self, shape: tuple[int, ...], context: Any = None) -> tuple[Tensor, Tensor]:
+    def sample_and_log_prob(self, shape: tuple[int, ...], context: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Draws and their log-density; a flow does both in one pass."""
         x = self.sample(shape, context)
         return x, self.log_prob(x, context)
 
-    def initialize(self, x: Tensor, context: Any = None) -> None:
+    def initialize(self, x: Tensor, context: Tensor | None = None) -> None:
         """Set data-dependent parameters from a batch, if there are any."""
 
-    def as_distribution(self, context: Any = None) -> "DensityDistribution":
+    def as_distribution(self, context: Tensor | None = None) -> "DensityDistribution":
         """This density, with its context bound, as a `torch.distributions` distribution (Pyro and zuko take those).
 
         >>> from tessella.densities import Gaussian
@@ -45,7 +45,7 @@ class DensityDistribution(Distribution):
 
     arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {}
 
-    def __init__(self, density: Density, context: Any = None):
+    def __init__(self, density: Density, context: Tensor | None = None):
         super().__init__(event_shape=torch.Size(density.event_shape), validate_args=False)
         self.density, self.context = density, context
 

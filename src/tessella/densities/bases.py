@@ -26,10 +26,10 @@ class Gaussian(Density):
         self.event_shape = event_shape
         self.register_buffer("like", torch.zeros(()), persistent=False)  # carries device and dtype
 
-    def log_prob(self, x: Tensor, context: Any = None) -> Tensor:
+    def log_prob(self, x: Tensor, context: Tensor | None = None) -> Tensor:
         return sum_trailing(-0.5 * x.square() - 0.5 * log(2 * pi), len(self.event_shape))
 
-    def sample(self, shape: tuple[int, ...], context: Any = None) -> Tensor:
+    def sample(self, shape: tuple[int, ...], context: Tensor | None = None) -> Tensor:
         return torch.randn(*shape, *self.event_shape, dtype=self.like.dtype, device=self.like.device)
 
 
@@ -52,12 +52,12 @@ class StudentT(Density):
         self.constant = lgamma((degrees + dim) / 2) - lgamma(degrees / 2) - dim / 2 * log(degrees * pi)
         self.register_buffer("like", torch.zeros(()), persistent=False)
 
-    def log_prob(self, x: Tensor, context: Any = None) -> Tensor:
+    def log_prob(self, x: Tensor, context: Tensor | None = None) -> Tensor:
         nu, dim = self.degrees, self.event_shape[-1]
         radius = x.square().sum(-1) / nu
         return sum_trailing(self.constant - (nu + dim) / 2 * torch.log1p(radius), len(self.event_shape) - 1)
 
-    def sample(self, shape: tuple[int, ...], context: Any = None) -> Tensor:
+    def sample(self, shape: tuple[int, ...], context: Tensor | None = None) -> Tensor:
         size = (*shape, *self.event_shape[:-1], self.event_shape[-1] + self.degrees)
         normals = torch.randn(size, dtype=self.like.dtype, device=self.like.device)
         u, chi = normals.split([self.event_shape[-1], self.degrees], -1)
@@ -82,13 +82,13 @@ class Ball(Density):
         self.constant = lgamma(dim / 2 + 1) - dim / 2 * log(pi) - dim * log(self.inner)
         self.register_buffer("like", torch.zeros(()), persistent=False)
 
-    def log_prob(self, x: Tensor, context: Any = None) -> Tensor:
+    def log_prob(self, x: Tensor, context: Tensor | None = None) -> Tensor:
         radius = x.square().sum(-1).add(torch.finfo(x.dtype).tiny).sqrt()
         inside = radius <= 1.01 * self.inner / (1 - self.inner)  # 1%: rounding of draws at the edge
         value = self.constant - (self.event_shape[-1] + 1) * torch.log1p(radius)
         return sum_trailing(torch.where(inside, value, -torch.inf), len(self.event_shape) - 1)
 
-    def sample(self, shape: tuple[int, ...], context: Any = None) -> Tensor:
+    def sample(self, shape: tuple[int, ...], context: Tensor | None = None) -> Tensor:
         size = (*shape, *self.event_shape)
         normal = torch.randn(size, dtype=self.like.dtype, device=self.like.device)
         direction = normal / normal.norm(dim=-1, keepdim=True).clamp_min(torch.finfo(normal.dtype).tiny)
@@ -107,10 +107,10 @@ class Logistic(Density):
         self.event_shape = event_shape
         self.register_buffer("like", torch.zeros(()), persistent=False)
 
-    def log_prob(self, x: Tensor, context: Any = None) -> Tensor:
+    def log_prob(self, x: Tensor, context: Tensor | None = None) -> Tensor:
         return sum_trailing(functional.logsigmoid(x) + functional.logsigmoid(-x), len(self.event_shape))
 
-    def sample(self, shape: tuple[int, ...], context: Any = None) -> Tensor:
+    def sample(self, shape: tuple[int, ...], context: Tensor | None = None) -> Tensor:
         share = torch.rand(*shape, *self.event_shape, dtype=self.like.dtype, device=self.like.device)
         eps = torch.finfo(share.dtype).eps
         return share.clamp(eps, 1 - eps).logit()

@@ -38,7 +38,7 @@ class CellMixture(Density):
         self.logit = nn.Parameter(torch.zeros(modes, classes))
         self.log_weight = nn.Parameter(torch.zeros(classes))
 
-    def log_prob(self, x: Tensor, context: None = None) -> Tensor:
+    def log_prob(self, x: Tensor, context: Tensor | None = None) -> Tensor:
         by_class = self.log_weight.log_softmax(0)
         for j, (centre, log_scale, table) in enumerate(self._tokens()):
             z = (x[..., j, None, :] - centre) * (-log_scale).exp()
@@ -47,7 +47,7 @@ class CellMixture(Density):
             by_class = by_class + ((kernel - highest).exp() @ table).log() + highest
         return by_class.logsumexp(-1) - 0.5 * x.shape[-1] * x.shape[-2] * log(2 * pi)
 
-    def sample(self, shape: tuple[int, ...], context: None = None) -> Tensor:
+    def sample(self, shape: tuple[int, ...], context: Tensor | None = None) -> Tensor:
         size = torch.Size(shape).numel()
         classes = torch.multinomial(self.log_weight.softmax(0), size, replacement=True)
         points = []

@@ -49,19 +49,19 @@ class DimensionwiseMixture(Density):
         self.event_shape = (dims,)
         self.logits = nn.Parameter(torch.zeros(dims, cells))
 
-    def log_prob(self, x: Tensor, context: None = None) -> Tensor:
+    def log_prob(self, x: Tensor, context: Tensor | None = None) -> Tensor:
         cell = self.map.tessellation.nearest(x[..., None])
         y, ladj = self.map.inverse_and_ladj(x[..., None], cell)
         share = self._log_shares(y[..., 0]).take_along_dim(cell[..., None], -1)[..., 0]
         return self.component.log_prob(y[..., 0]) + (share + ladj).sum(-1)
 
-    def sample(self, shape: tuple[int, ...], context: None = None) -> Tensor:
+    def sample(self, shape: tuple[int, ...], context: Tensor | None = None) -> Tensor:
         y = self.component.sample(shape)
         cell = torch.distributions.Categorical(logits=self._log_shares(y), validate_args=False).sample()
         return self.map.forward_and_ladj(y[..., None], cell)[0][..., 0]
 
     @torch.no_grad()
-    def initialize(self, x: Tensor, context: None = None) -> None:
+    def initialize(self, x: Tensor, context: Tensor | None = None) -> None:
         """Anchors at quantiles of the points (*batch, D), one scale for each interval, shares as the points fall."""
         points = x.reshape(-1, *self.event_shape)
         dims, cells = self.logits.shape

@@ -62,21 +62,21 @@ class DisjointMixture(Density):
         """Where the components live."""
         return self.map.tessellation
 
-    def log_prob(self, x: Tensor, context: Any = None) -> Tensor:
+    def log_prob(self, x: Tensor, context: Tensor | None = None) -> Tensor:
         cell = self.tessellation.nearest(x)
         y, ladj = self.map.inverse_and_ladj(x, cell)
         inside_cell = self.component.log_prob(y, self._component_context(cell, context)) + ladj
         log_prob = inside_cell + self._log_weight(cell, context)
         return log_prob if self.tessellation.box is None else log_prob.where(self._in_box(x), -torch.inf)
 
-    def sample(self, shape: tuple[int, ...], context: Any = None) -> Tensor:
+    def sample(self, shape: tuple[int, ...], context: Tensor | None = None) -> Tensor:
         """Draws (*shape, D): differentiable in component and cells, not in the weights."""
         log_weights = self.log_weights(context).expand(*shape, -1)
         cell = torch.distributions.Categorical(logits=log_weights, validate_args=False).sample()
         y = self.component.sample(shape, self._component_context(cell, context))
         return self.map.forward_and_ladj(y, cell)[0]
 
-    def log_weights(self, context: Any = None) -> Tensor:
+    def log_weights(self, context: Tensor | None = None) -> Tensor:
         """log p(k): (K,), or (*batch, K) given a context."""
         if self.tilt is None:
             return self.logits.log_softmax(-1)
@@ -85,7 +85,7 @@ class DisjointMixture(Density):
         return (self.logits + context @ self.tilt).log_softmax(-1)
 
     @torch.no_grad()
-    def initialize(self, x: Tensor, context: Any = None) -> None:
+    def initialize(self, x: Tensor, context: Tensor | None = None) -> None:
         """Learned anchors among the points (`spread`), weights as the points fall, one scale by their median distance.
 
         Args:

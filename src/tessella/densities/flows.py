@@ -1,5 +1,8 @@
 """The flows of this project, assembled from bijections and networks."""
 
+from collections.abc import Callable
+from math import prod
+
 from torch import nn
 
 from tessella.bijections import (
@@ -18,13 +21,15 @@ from tessella.bijections import (
 )
 from tessella.densities.base import Density
 from tessella.densities.flow import Flow
-from tessella.nets import MLP, TokenTransformer
+from tessella.nets import MLP, Transformer
 from tessella.nets.mlp import zero
 
 
 def flat_flow(base: Density, blocks: int, width: int, layers: int = 2) -> Flow:
     """The paper's density: ActNorm and affine coupling over the flat vector, four partitions in turn, MLPs inside."""
-    return Flow(base, Flattened(Chain(*_flat_blocks(base, blocks, width, layers, context=0, norm=True))))
+    size = prod(base.event_shape)
+    chain = Chain(*(flat_couplings(size, blocks, width, layers) or [ActNorm((size,))]))
+    return Flow(base, chain if len(base.event_shape) == 1 else Flattened(chain))
 
 
 def token_flow(
@@ -35,18 +40,22 @@ def token_flow(
     norm: bool = True,
     fast: bool = False,
     across: bool = False,
-    modes: int = 0,
+    logistics: int = 0,
 ) -> Flow:
-    """Coupling over tokens, attention across variables computes the coefficients.
+    """Coupling over tokens (N, D), attention across variables computes the coefficients.
 
     Args:
+        base: of the tokens.
+        blocks: coupling blocks.
+        width, layers: of each network.
         norm: begin every block with an ActNorm; without, the flow starts as its base.
-        fast: see `TokenTransformer`.
+        fast: see `Transformer`.
         across: every second block moves half of the variables given the others (`VariableCoupling`); the rest, and all
             without it, move half of every variable's coordinates.
-        modes: coordinates move by the distribution function of so many logistics (`LogisticMixture`); 0: affinely.
+        logistics: coordinates move by the distribution function of a mixture of so many logistics
+            (`LogisticMixture`); 0: affinely.
     """
-    return Flow(base, Chain(*_token_blocks(base, blocks, width, layers, 0, norm, fast, across, modes)))
+    return Flow(base, Chain(*_token_blocks(base, blocks, width, layers, 0, norm, fast, across, logistics)))
 
 
 def conditional_flow(
@@ -55,7 +64,11 @@ def conditional_flow(
     """q(u | context): a conditional Gaussian (or Student-t) followed by conditional coupling blocks.
 
     Args:
+        base: of points (N, D).
+        blocks, width, layers: as in `token_flow`.
         context: size of the context, per token when `tokens`, of the whole row otherwise.
+        tokens: attention across variables, or MLPs over the flat vector.
+        fast: see `Transformer`.
     """
     variables, dim = base.event_shape
     if tokens:
@@ -63,19 +76,36 @@ def conditional_flow(
         rest = _token_blocks(base, blocks, width, layers, context, norm=False, fast=fast)
         return Flow(base, Invert(Chain(first, *rest)))
     first = ContextAffine(zero(nn.Linear(context, 2 * variables * dim)))
-    rest = _flat_blocks(base, blocks, width, layers, context, norm=False)
+    rest = flat_couplings(variables * dim, blocks, width, layers, context, norm=False)
     return Flow(base, Invert(Flattened(Chain(first, *rest))))
 
 
-def _flat_blocks(base: Density, blocks: int, width: int, layers: int, context: int, norm: bool) -> list[Bijection]:
-    variables, dim = base.event_shape
-    size = variables * dim
+def flat_couplings(
+    size: int,
+    blocks: int,
+    width: int,
+    layers: int,
+    context: int = 0,
+    norm: bool = True,
+    around: Callable[[nn.Module], nn.Module] = lambda net: net,
+) -> list[Bijection]:
+    """(ActNorm and) affine coupling of vectors, `blocks` times, every partition in turn; none of a single number.
+
+    Args:
+        size: of the vectors.
+        blocks: how many.
+        width, layers: of each MLP.
+        context: size of the context that the networks are told.
+        norm: begin every block with an ActNorm.
+        around: what is put around each network.
+    """
+    keeps = [list(keep) for keep in dict.fromkeys(map(tuple, partitions(size))) if keep or context]
     parts: list[Bijection] = []
-    for block in range(blocks):
-        keep = partitions(size)[block % len(partitions(size))]
+    for block in range(blocks if keeps else 0):
+        keep = keeps[block % len(keeps)]
         net = MLP(len(keep), 2 * (size - len(keep)), width, layers, context)
         parts += [ActNorm((size,))] if norm else []
-        parts.append(Coupling(size, keep, net))
+        parts.append(Coupling(size, keep, around(net)))
     return parts
 
 
@@ -88,24 +118,27 @@ def _token_blocks(
     norm: bool,
     fast: bool,
     across: bool = False,
-    modes: int = 0,
+    logistics: int = 0,
 ) -> list[Bijection]:
     variables, dim = base.event_shape
     if dim < 2:
         raise ValueError(f"dim: got {dim}; expected at least 2 for token coupling, which halves it; or a flat density")
     if across and variables < 2:
         raise ValueError(f"across: got {variables} variable; expected at least 2, of which half move")
-    move = LogisticMixture(modes) if modes else AFFINE
+    move = LogisticMixture(logistics) if logistics else AFFINE
+
+    def network(inputs: int, outputs: int) -> Transformer:
+        return Transformer(
+            inputs, move.coefficients * outputs, width, layers, positions=variables, context=context, fast=fast
+        )
+
     parts: list[Bijection] = []
     for block in range(blocks):
         parts += [ActNorm((variables, dim))] if norm else []
         turn = block // 2 if across else block
         if across and block % 2:
-            net = TokenTransformer(variables, dim, move.coefficients * dim, width, layers, context, fast)
-            parts.append(VariableCoupling(variable_halves(variables, turn), net, move))
+            parts.append(VariableCoupling(variable_halves(variables, turn), network(dim, dim), move))
         else:
             keep = partitions(dim)[turn % len(partitions(dim))]
-            outputs = move.coefficients * (dim - len(keep))
-            net = TokenTransformer(variables, len(keep), outputs, width, layers, context, fast)
-            parts.append(Coupling(dim, keep, net, 2, move))
+            parts.append(Coupling(dim, keep, network(len(keep), dim - len(keep)), 2, move))
     return parts

@@ -25,7 +25,7 @@ class FlowMixture(Density):
         self.logits = nn.Parameter(torch.zeros(components))
         self.embedding = nn.Embedding(components, embedding)
 
-    def log_prob(self, x: Tensor, context: Any = None) -> Tensor:
+    def log_prob(self, x: Tensor, context: Tensor | None = None) -> Tensor:
         batch = x.shape[: x.dim() - len(self.event_shape)]
         everywhere = x.expand(len(self.logits), *x.shape)  # (K, *batch, *event)
         index = torch.arange(len(self.logits), device=x.device).view(-1, *[1] * len(batch)).expand(-1, *batch)
@@ -33,6 +33,6 @@ class FlowMixture(Density):
         log_weights = self.logits.log_softmax(0).view(-1, *[1] * len(batch))
         return torch.logsumexp(log_weights + log_each, 0)
 
-    def sample(self, shape: tuple[int, ...], context: Any = None) -> Tensor:
+    def sample(self, shape: tuple[int, ...], context: Tensor | None = None) -> Tensor:
         index = torch.distributions.Categorical(logits=self.logits, validate_args=False).sample(shape)
         return self.component.sample(shape, self.embedding(index))

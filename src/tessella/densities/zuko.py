@@ -1,6 +1,8 @@
 """Any zuko flow as a density over (N, D) points."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from math import prod
+from typing import TYPE_CHECKING
 
 from torch import Tensor
 
@@ -17,8 +19,18 @@ class ZukoDensity(Density):
         super().__init__()
         self.flow, self.event_shape = flow, event_shape
 
-    def log_prob(self, x: Tensor, context: Any = None) -> Tensor:
+    def log_prob(self, x: Tensor, context: Tensor | None = None) -> Tensor:
         return self.flow(context).log_prob(x.flatten(-len(self.event_shape)))
 
-    def sample(self, shape: tuple[int, ...], context: Any = None) -> Tensor:
+    def sample(self, shape: tuple[int, ...], context: Tensor | None = None) -> Tensor:
         return self.flow(context).sample(shape).unflatten(-1, self.event_shape)
+
+
+def spline_density(event_shape: tuple[int, ...], transforms: int, hidden: Sequence[int], bins: int) -> ZukoDensity:
+    """zuko's neural spline flow of points of this shape."""
+    try:
+        from zuko.flows import NSF
+    except ImportError as error:
+        raise ImportError('spline: needs the library zuko; try pip install "tessella[zuko]"') from error
+    flow = NSF(prod(event_shape), transforms=transforms, hidden_features=list(hidden), bins=bins)
+    return ZukoDensity(flow, event_shape)

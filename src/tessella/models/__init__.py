@@ -1,6 +1,31 @@
-"""Likelihood models of discrete data."""
+"""What can be trained: models of tables and of vectors, each with one description, one builder and one start."""
 
-from tessella.models.semidiscrete import SemiDiscrete
-from tessella.models.tables import SemiDiscreteConfig, build
+from tessella.models.discrete import (
+    BlocksConfig,
+    CategoricalMixtureConfig,
+    ChowLiuConfig,
+    DiscreteFlowConfig,
+    IndependentConfig,
+    TransformerConfig,
+)
+from tessella.models.semidiscrete import SemiDiscrete, log_mean_exp
+from tessella.models.tables import FlowConfig, MixtureStartConfig, Started, StartOptions, TableConfig
+from tessella.models.vectors import VectorModel, build_vectors
 
-__all__ = ["SemiDiscrete", "SemiDiscreteConfig", "build"]
+__all__ = [
+    "BlocksConfig",
+    "CategoricalMixtureConfig",
+    "ChowLiuConfig",
+    "DiscreteFlowConfig",
+    "FlowConfig",
+    "IndependentConfig",
+    "MixtureStartConfig",
+    "SemiDiscrete",
+    "StartOptions",
+    "Started",
+    "TableConfig",
+    "TransformerConfig",
+    "VectorModel",
+    "build_vectors",
+    "log_mean_exp",
+]

@@ -1,10 +1,11 @@
-"""Rows of categories under a density of points."""
+"""Rows of categories and numbers under a density of points."""
 
 from math import log
 
 import torch
 from torch import Tensor, nn
 
+from tessella.contracts import Batch
 from tessella.densities import Density
 from tessella.dequantizers import Dequantizer
 from tessella.progress import counted
@@ -15,11 +16,13 @@ POINTS_AT_ONCE_ELSEWHERE = 2**15
 
 
 class SemiDiscrete(nn.Module):
-    """log P(c) >= E_q log 1/S sum_s p(x_s) / q(x_s | c): any density of points as a model of rows of categories.
+    """log P(row) >= E_q log 1/S sum_s p(x_s) / q(x_s | row): any density of points as a model of rows.
+
+    A row is (codes,) or (codes, numbers); P is a mass in categories and integers and a density in real numbers.
 
     Args:
-        dequantizer: q(x | codes).
-        density: p(x), over (N, D) points.
+        dequantizer: q(x | row).
+        density: p(x), over (G + R, D) points.
         train_samples: S of the training objective; 1 is the ELBO, more is tighter and dearer.
         validation_samples: S of the per-row values that training validates with.
     """
@@ -40,47 +43,49 @@ class SemiDiscrete(nn.Module):
     def _points_at_once(self) -> int:
         return POINTS_AT_ONCE.get(self.device.type, POINTS_AT_ONCE_ELSEWHERE)
 
-    def elbo(self, codes: Tensor) -> Tensor:
-        """log p(x) - log q(x | codes) for one draw x per row: an unbiased estimate of a lower bound. (B, N) -> (B)."""
-        x, log_q = self.dequantizer.dequantize(codes)
+    def elbo(self, *batch: Tensor) -> Tensor:
+        """log p(x) - log q(x | row) for one draw x per row: an unbiased estimate of a lower bound, (B)."""
+        x, log_q = self.dequantizer.dequantize(*batch)
         return self.density.log_prob(x) - log_q
 
-    def log_weights(self, codes: Tensor, samples: int) -> Tensor:
+    def log_weights(self, *batch: Tensor, samples: int) -> Tensor:
         """`samples` independent values of `elbo` per row, (S, B)."""
-        return self.elbo(codes.repeat(samples, 1)).view(samples, len(codes))
+        repeated = (part.repeat(samples, *[1] * (part.dim() - 1)) for part in batch)
+        return self.elbo(*repeated).view(samples, len(batch[0]))
 
-    def log_prob(self, codes: Tensor, samples: int | None = None) -> Tensor:
-        """The importance-weighted bound on log P(codes), (B); the memory it takes does not grow with B or S."""
-        chunks = self.chunked_log_weights(codes, SAMPLES if samples is None else samples)
+    def log_prob(self, *batch: Tensor, samples: int | None = None) -> Tensor:
+        """The importance-weighted bound on log P, (B); the memory it takes does not grow with B or S."""
+        chunks = self.chunked_log_weights(*batch, samples=SAMPLES if samples is None else samples)
         return torch.cat([log_mean_exp(weights) for weights in chunks])
 
-    def chunked_log_weights(self, codes: Tensor, samples: int) -> list[Tensor]:
+    def chunked_log_weights(self, *batch: Tensor, samples: int) -> list[Tensor]:
         """`log_weights` of a few rows at a time, a few samples at a time: tensors (S, b)."""
         points = self._points_at_once
         rows = max(1, points // samples)
         together = min(samples, points)
         counts = [min(together, samples - start) for start in range(0, samples, together)]
-        parts = counted(codes.split(rows))
-        return [torch.cat([self.log_weights(part, count) for count in counts]) for part in parts]
+        parts = counted(list(zip(*(part.split(rows) for part in batch), strict=True)))
+        return [torch.cat([self.log_weights(*part, samples=count) for count in counts]) for part in parts]
 
     @torch.no_grad()
-    def sample(self, rows: int) -> Tensor:
-        """New rows of codes, (rows, N)."""
+    def sample(self, rows: int) -> Batch:
+        """New rows."""
         places = torch.arange(rows).split(self._points_at_once)
-        return torch.cat([self.dequantizer.quantize(self.density.sample((len(part),))) for part in counted(places)])
+        parts = [self.dequantizer.quantize(self.density.sample((len(part),))) for part in counted(places)]
+        return tuple(torch.cat(column) for column in zip(*parts, strict=True))
 
-    def loss(self, batch: Tensor) -> Tensor:
+    def loss(self, *batch: Tensor) -> Tensor:
         """Mean negative bound of a batch, the training objective."""
-        return -log_mean_exp(self.log_weights(batch, self.train_samples)).mean()
+        return -log_mean_exp(self.log_weights(*batch, samples=self.train_samples)).mean()
 
-    def nll(self, batch: Tensor) -> Tensor:
+    def nll(self, *batch: Tensor) -> Tensor:
         """Negative bound of each row, for validation."""
-        return -self.log_prob(batch, self.validation_samples)
+        return -self.log_prob(*batch, samples=self.validation_samples)
 
     @torch.no_grad()
-    def initialize(self, batch: Tensor) -> None:
+    def initialize(self, *batch: Tensor) -> None:
         """Data-dependent initialisation of the density."""
-        self.density.initialize(self.dequantizer.dequantize(batch)[0])
+        self.density.initialize(self.dequantizer.dequantize(*batch)[0])
 
 
 def log_mean_exp(log_weights: Tensor) -> Tensor:

@@ -1,128 +1,175 @@
-"""A semi-discrete flow from its typed description."""
+"""Models of the rows of a table: one description, one way to build it, one way to start it from the training rows."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
 
-from tessella.densities import (
-    BASES,
-    CellMixture,
-    Density,
-    ZukoDensity,
-    conditional_flow,
-    flat_flow,
-    token_flow,
+import torch
+from torch import nn
+
+from tessella.baselines import CategoricalMixture
+from tessella.baselines.choosing import fit_mixture
+from tessella.configs import Choice
+from tessella.contracts import Batch
+from tessella.data.tables.shape import TableShape
+from tessella.densities import CellMixture, CouplingConfig, DensityConfig, Flow, token_flow
+from tessella.dequantizers import (
+    CellsConfig,
+    ConditionalNoise,
+    Dequantizer,
+    NoiseConfig,
+    Numbers,
+    VoronoiCells,
+    VoronoiConfig,
 )
-from tessella.dequantizers import CELLS, Cells, Dequantizer
-from tessella.dequantizers.components import component_counts
-from tessella.dequantizers.dequantizer import NoContext, RowContext
-from tessella.geometry import binary_dim
+from tessella.dequantizers.components import component_counts, components_in_cells
+from tessella.dequantizers.learned import Squashing
 from tessella.models.semidiscrete import SemiDiscrete
 
 
 @dataclass(frozen=True)
-class SemiDiscreteConfig:
-    """Everything that is chosen about a semi-discrete flow; with the numbers of categories it determines the model."""
+class Started:
+    """A model at its data-dependent start."""
 
-    dequantizer: Literal["voronoi", "laguerre", "simplex", "argmax", "binary-argmax", "ordinal"] = "voronoi"
-    """Geometry of the categories' regions."""
-    placement: Literal["profiles", "random"] = "profiles"
-    """Where learned cells start: categories that keep the same company close together, or at random."""
-    dim: int = 0
-    """Dimensions per variable; 0 picks 4 for learned cells and what the geometry needs for fixed ones."""
-    density: Literal["token", "flat", "spline"] = "token"
-    """token: attention across variables; flat: the paper's MLP coupling; spline: zuko's neural spline flow."""
-    blocks: int = 8
-    """Coupling blocks (or spline transforms) of the density; with a mixture as the base there may be none."""
-    width: int = 64
-    """Width of the density's networks."""
-    layers: int = 2
-    """Hidden layers (flat, spline) or attention layers (token) of each network."""
-    coupling: Literal["within", "across"] = "within"
-    """token: blocks move half of every variable's coordinates; or, in turn, also half of the variables."""
-    modes: int = 0
-    """token: blocks move coordinates by the distribution function of so many logistics; 0: affinely."""
-    base: Literal["gaussian", "student", "classes"] = "gaussian"
-    """Base of the density; token: also modes in every cell, of a mixture of categoricals that is fitted beforehand."""
-    classes: int = 128
-    """base classes: components of that mixture, besides one of independent variables."""
-    noise: Literal["conditional", "uniform"] = "conditional"
-    """q(x | row): learned and conditional; or uniform, for the ordinal geometry."""
-    noise_blocks: int = 2
-    """Conditional coupling blocks of q."""
-    noise_width: int = 64
-    """Width of q's networks."""
-    noise_base: Literal["gaussian", "student", "ball"] = "gaussian"
-    """Base of q: a Gaussian gathers around the anchor, a ball fills the cell evenly up to its walls."""
-    context: int = 32
-    """Size of the embeddings that q is conditioned on."""
-    shared: bool = False
-    """One tessellation for all variables (they must have equally many categories) instead of one each."""
-    box: float = 0.0
-    """Half-width of a box around the cells (the paper's setting); 0 leaves outer cells unbounded."""
-    squashing: Literal["softsign", "root", "arctan", "exponential"] = "softsign"
-    """Radial profile of the map into a cell."""
-    nets: Literal["plain", "fast"] = "plain"
-    """Arithmetic of the token networks on a GPU: plain, or bfloat16 products and fused kernels."""
+    model: nn.Module
+    config: "TableConfig"
+    """With everything decided that the rows were to decide: it builds a model that takes the weights of this one."""
+    start: str
+    """What training begins with, in words."""
+    mixture: CategoricalMixture | None = None
+    """The mixture that was fitted for it, where one was."""
+
+
+@dataclass(frozen=True)
+class StartOptions:
+    """Of what a start may take."""
+
+    seed: int = 0
+    """Of what is fitted for it; the noise of positions and weights comes from torch's generator."""
+    seconds: float | None = None
+    """Of fitting; None: as long as it takes."""
+    progress: bool = False
+    """Show a progress bar."""
+
+
+class TableConfig(Choice, ABC):
+    """Everything that is chosen about a model of a table; with the table's shape it determines the model."""
+
+    @abstractmethod
+    def build(self, shape: TableShape) -> nn.Module:
+        """The model, untrained and not started: what saved weights are loaded into."""
+
+    def start(
+        self, shape: TableShape, train: Batch, validation: Batch, options: StartOptions | None = None
+    ) -> Started:
+        """Build it, and put it where the training rows suggest."""
+        return Started(self.build(shape), self, "random weights")
+
+
+@dataclass(frozen=True)
+class FlowConfig(TableConfig, kind="flow"):
+    """A semi-discrete flow: regions of the categories, noise in them, a density of points."""
+
+    cells: CellsConfig = VoronoiConfig()
+    """Regions of the categories."""
+    noise: NoiseConfig = ConditionalNoise()
+    """Where in its region a row's point lies."""
+    density: DensityConfig = CouplingConfig()
+    """Of the points."""
+    fast: bool = False
+    """On a GPU, attention multiplies in bfloat16 and trains with fused kernels."""
     train_samples: int = 1
     """Importance samples of the training objective; 1 is the ELBO."""
+    validation_samples: int = 8
+    """Importance samples of the values that training validates with."""
+
+    def build(self, shape: TableShape) -> SemiDiscrete:
+        dequantizer = _dequantizer(self.cells, self.noise, shape, self.density.least_dim, self.fast)
+        density = self.density.build((shape.variables, dequantizer.cells.dim), self.fast)
+        return SemiDiscrete(dequantizer, density, self.train_samples, self.validation_samples)
+
+    def start(
+        self, shape: TableShape, train: Batch, validation: Batch, options: StartOptions | None = None
+    ) -> Started:
+        """Cells and the scales of numbers where the training rows suggest; all else is learned from scratch."""
+        model = self.build(shape)
+        model.dequantizer.arrange(*train)
+        return Started(model, self, "a flow of random weights")
 
 
-def build(config: SemiDiscreteConfig, counts: Sequence[int]) -> SemiDiscrete:
-    """The model for rows of len(counts) variables with so many categories each."""
-    dim = config.dim or _default_dim(config, counts)
-    learned = config.dequantizer in ("voronoi", "laguerre")
-    options = {"box": config.box, "squashing": config.squashing, "shared": config.shared} if learned else {}
-    cells = CELLS[config.dequantizer](counts, dim, **options)
-    event = (len(counts), dim)
-    return SemiDiscrete(_dequantizer(config, cells, event), _density(config, counts, event), config.train_samples)
+@dataclass(frozen=True)
+class MixtureStartConfig(TableConfig, kind="mixture-start"):
+    """A flow through Voronoi cells that starts as a mixture of categoricals, fitted by expectation maximisation.
 
+    The base of its density has a component in every cell (`CellMixture`), the noise in the cells is narrow, and the
+    couplings start as the identity: the first bound is the mixture's likelihood.
+    """
 
-def _default_dim(config: SemiDiscreteConfig, counts: Sequence[int]) -> int:
-    most = max(counts)
-    needed = {"simplex": most - 1, "argmax": most, "binary-argmax": binary_dim(most), "ordinal": 1}
-    least = 2 if config.density == "token" else 1
-    return max(least, needed.get(config.dequantizer, 4))
+    dim: int = 2
+    """Dimensions per variable."""
+    components: int = 128
+    """Of the mixture, besides one of independent variables; 0: as many as the validation rows like, up to 256."""
+    blocks: int = 4
+    """Coupling blocks in front of the mixture; there may be none."""
+    width: int = 32
+    """Width of their networks."""
+    layers: int = 1
+    """Attention layers of each network."""
+    squashing: Squashing = "root"
+    """Radial profile of the map into a cell; the root leaves the middle of a cell as it is."""
+    noise: ConditionalNoise = ConditionalNoise(width=32, layers=1)
+    """Where in its cell a row's point lies."""
+    fast: bool = False
+    """On a GPU, attention multiplies in bfloat16 and trains with fused kernels."""
+    train_samples: int = 4
+    """Importance samples of the training objective."""
+    validation_samples: int = 8
+    """Importance samples of the values that training validates with."""
 
+    def build(self, shape: TableShape) -> SemiDiscrete:
+        if self.components < 1:
+            raise ValueError("components: got 0, which leaves them to the rows; expected the number that `start` found")
+        return self._with(self._dequantizer(shape), shape)
 
-def _dequantizer(config: SemiDiscreteConfig, cells: Cells, event: tuple[int, int]) -> Dequantizer:
-    if config.noise == "uniform":
-        if config.dequantizer != "ordinal":
-            raise ValueError(f"noise: got 'uniform' with {config.dequantizer!r} cells; expected 'ordinal' cells for it")
-        return Dequantizer(cells, BASES["logistic"](event), NoContext())
-    tokens = config.density == "token"
-    fast = config.nets == "fast"
-    context = RowContext(cells.counts, config.context, config.noise_width, 1, tokens, fast)
-    base = BASES[config.noise_base](event)
-    noise = conditional_flow(base, config.noise_blocks, config.noise_width, config.layers, config.context, tokens, fast)
-    return Dequantizer(cells, noise, context)
-
-
-def _density(config: SemiDiscreteConfig, counts: Sequence[int], event: tuple[int, int]) -> Density:
-    if config.modes and (config.density != "token" or config.base == "classes"):
-        raise ValueError(
-            f"modes: got {config.modes} with a {config.density!r} density from {config.base!r}; expected 0, or a token "
-            "density from a gaussian or student base"
+    def start(
+        self, shape: TableShape, train: Batch, validation: Batch, options: StartOptions | None = None
+    ) -> Started:
+        """Cells apart, narrow noise, and the base the mixture that the validation rows like best."""
+        options = options or StartOptions()
+        dequantizer = self._dequantizer(shape)
+        dequantizer.arrange_apart(*train, ordered=shape.ordered)
+        assert isinstance(dequantizer.cells, VoronoiCells)
+        parts = components_in_cells(dequantizer.cells, train[0], shape.numbers)
+        rows, watched = (dequantizer.components_of_rows(parts, *batch) for batch in (train, validation))
+        mixture = fit_mixture(
+            parts.counts, rows, watched, self.components, options.seconds, options.seed, options.progress
         )
-    if config.base == "classes":
-        if config.density != "token" or config.dequantizer not in ("voronoi", "laguerre") or config.shared:
-            got = f"{config.density!r} and {'shared ' if config.shared else ''}{config.dequantizer!r}"
-            raise ValueError(
-                f"base: got {config.base!r} with {got}; expected a token density and learned cells, not shared"
-            )
-        modes = CellMixture(component_counts(tuple(counts), 0), event[1], config.classes + 1)
-        if not config.blocks:
-            return modes
-        return token_flow(modes, config.blocks, config.width, config.layers, norm=False, fast=config.nets == "fast")
-    base = BASES[config.base](event)
-    if config.density == "token":
-        fast, across = config.nets == "fast", config.coupling == "across"
-        return token_flow(
-            base, config.blocks, config.width, config.layers, fast=fast, across=across, modes=config.modes
-        )
-    if config.density == "flat":
-        return flat_flow(base, config.blocks, config.width, config.layers)
-    import zuko
+        config = replace(self, components=mixture.components - 1)
+        model = config._with(dequantizer, shape)
+        base = model.density.base if isinstance(model.density, Flow) else model.density
+        assert isinstance(base, CellMixture)
+        base.start(mixture.log_weight, mixture.log_table, parts.centre, parts.scale)
+        return Started(model, config, f"a mixture of {mixture.components} products of columns", mixture)
 
-    hidden = [config.width] * config.layers
-    return ZukoDensity(zuko.flows.NSF(event[0] * event[1], transforms=config.blocks, hidden_features=hidden), event)
+    def _dequantizer(self, shape: TableShape) -> Dequantizer:
+        return _dequantizer(VoronoiConfig(self.dim, squashing=self.squashing), self.noise, shape, 2, self.fast)
+
+    def _with(self, dequantizer: Dequantizer, shape: TableShape) -> SemiDiscrete:
+        base = CellMixture(component_counts(shape.counts, shape.numbers), self.dim, self.components + 1)
+        density = (
+            token_flow(base, self.blocks, self.width, self.layers, norm=False, fast=self.fast) if self.blocks else base
+        )
+        return SemiDiscrete(dequantizer, density, self.train_samples, self.validation_samples)
+
+
+def _dequantizer(
+    cells: CellsConfig, noise: NoiseConfig, shape: TableShape, least_dim: int, fast: bool
+) -> Dequantizer:
+    geometry = cells.build(shape.counts, least_dim)
+    density, context = noise.build(shape, geometry.dim, tokens=least_dim > 1, fast=fast)
+    return Dequantizer(geometry, density, context, Numbers(shape) if shape.numbers else None)
+
+
+@torch.no_grad()
+def number_of_parameters(model: nn.Module) -> int:
+    """Numbers that are trained."""
+    return sum(parameter.numel() for parameter in model.parameters())

@@ -1,0 +1,176 @@
+"""Densities from their typed descriptions."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from math import prod
+from typing import Literal
+
+from torch import Tensor, nn
+
+from tessella.bijections import ActNorm, Bijection, Chain, ContextAffine, Flattened
+from tessella.bijections.squashing import SQUASHINGS
+from tessella.configs import Choice
+from tessella.densities.base import Density
+from tessella.densities.bases import BASES, Gaussian, StudentT
+from tessella.densities.dimensionwise import DimensionwiseMixture
+from tessella.densities.disjoint import DisjointMixture
+from tessella.densities.flow import Flow
+from tessella.densities.flows import flat_couplings, flat_flow, token_flow
+from tessella.densities.zuko import spline_density
+from tessella.geometry import Laguerre, Voronoi
+from tessella.nets import MLP
+from tessella.nets.mlp import zero
+
+BOUND = 10.0  # standard deviations at which couplings inside a cell stop to tell displacements apart
+
+
+class DensityConfig(Choice, ABC):
+    """What is chosen about a density of points."""
+
+    least_dim = 1
+    """Of the points' last dimension."""
+
+    @abstractmethod
+    def build(self, event: tuple[int, ...], fast: bool = False) -> Density:
+        """The density of points of this shape; fast: see `Transformer`."""
+
+
+@dataclass(frozen=True)
+class CouplingConfig(DensityConfig, kind="coupling"):
+    """A flow over the variables of a row (N, D), whose couplings look across them by attention."""
+
+    least_dim = 2
+    blocks: int = 8
+    """Coupling blocks."""
+    width: int = 64
+    """Width of the networks."""
+    layers: int = 2
+    """Attention layers of each network."""
+    logistics: int = 0
+    """Coordinates move by the distribution function of a mixture of so many logistics; 0: affinely."""
+    across: bool = False
+    """Blocks move half of every variable's coordinates; with this, in turn, also half of the variables."""
+    base: Literal["gaussian", "student"] = "gaussian"
+    """Base density."""
+
+    def build(self, event: tuple[int, ...], fast: bool = False) -> Density:
+        base = BASES[self.base](event)
+        return token_flow(
+            base, self.blocks, self.width, self.layers, fast=fast, across=self.across, logistics=self.logistics
+        )
+
+
+@dataclass(frozen=True)
+class FlatCouplingConfig(DensityConfig, kind="flat"):
+    """The paper's flow over a flat vector: affine couplings by MLPs."""
+
+    blocks: int = 8
+    """Coupling blocks."""
+    width: int = 64
+    """Width of the networks."""
+    layers: int = 2
+    """Hidden layers of each network."""
+    base: Literal["gaussian", "student"] = "gaussian"
+    """Base density."""
+
+    def build(self, event: tuple[int, ...], fast: bool = False) -> Density:
+        return flat_flow(BASES[self.base](event), self.blocks, self.width, self.layers)
+
+
+@dataclass(frozen=True)
+class SplineConfig(DensityConfig, kind="spline"):
+    """A neural spline flow of zuko, autoregressive: what one would use without cells."""
+
+    transforms: int = 5
+    """Autoregressive transforms, the order of the columns reversed after each."""
+    width: int = 128
+    """Width of their networks."""
+    layers: int = 2
+    """Hidden layers of each network."""
+    bins: int = 8
+    """Pieces of each monotonic spline on [-5, 5]; outside it is the identity."""
+
+    def build(self, event: tuple[int, ...], fast: bool = False) -> Density:
+        spline = spline_density(event, self.transforms, [self.width] * self.layers, self.bins)
+        norm: Bijection = ActNorm((prod(event),))
+        return Flow(spline, norm if len(event) == 1 else Flattened(norm))
+
+
+@dataclass(frozen=True)
+class DisjointConfig(DensityConfig, ABC):
+    """Shared by mixtures whose components live in cells: coupling blocks, then cells, then coupling blocks inside."""
+
+    cells: int = 16
+    """Components of the mixture."""
+    blocks: int = 4
+    """Coupling blocks before the cells: they bend their borders."""
+    component_blocks: int = 4
+    """Coupling blocks of the component."""
+    width: int = 64
+    """Width of their networks."""
+    layers: int = 2
+    """Hidden layers of each network."""
+    squashing: Literal["softsign", "root", "arctan"] = "root"
+    """Radial profile of the map into a cell; Student's t follows it."""
+    base: Literal["gaussian", "student"] = "student"
+    """Base of the component: a Gaussian vanishes at the walls of a cell, Student's t of the right degrees does not."""
+
+    @abstractmethod
+    def mixture(self, dim: int) -> Density:
+        """The cells and what is inside them, without the blocks before."""
+
+    def build(self, event: tuple[int, ...], fast: bool = False) -> Flow:
+        (dim,) = event
+        blocks = flat_couplings(dim, self.blocks, self.width, self.layers) or [ActNorm((dim,))]
+        return Flow(self.mixture(dim), Chain(*blocks))
+
+    def component(self, dim: int, context: int) -> Flow:
+        """The density inside a cell, given a context of this size; of size 0, the same everywhere."""
+        first = ContextAffine(zero(nn.Linear(context, 2 * dim))) if context else ActNorm((dim,))
+        inside = flat_couplings(dim, self.component_blocks, self.width, self.layers, context, around=Bounded)
+        degrees = SQUASHINGS[self.squashing].degrees
+        assert degrees is not None  # only the exponential has none, and the config does not offer it
+        base = StudentT((dim,), degrees) if self.base == "student" else Gaussian((dim,))
+        return Flow(base, Chain(first, *inside))
+
+
+@dataclass(frozen=True)
+class DisjointMixtureConfig(DisjointConfig, kind="disjoint-mixture"):
+    """A disjoint mixture in the cells of a tessellation; couplings inside are told the cell."""
+
+    embedding: int = 16
+    """Size of the embedding of a cell."""
+    weighted: bool = False
+    """Laguerre cells, which grow and shrink without moving, instead of Voronoi cells."""
+
+    def mixture(self, dim: int) -> DisjointMixture:
+        tessellation = (Laguerre if self.weighted else Voronoi).create(self.cells, dim)
+        component = self.component(dim, self.embedding)
+        return DisjointMixture(tessellation, component, self.embedding, squashing=self.squashing)
+
+
+@dataclass(frozen=True)
+class DimensionwiseMixtureConfig(DisjointConfig, kind="dimensionwise-mixture"):
+    """A disjoint mixture that cuts each dimension for itself into so many intervals, with a gate for their grid."""
+
+    def mixture(self, dim: int) -> DimensionwiseMixture:
+        gate = Bounded(MLP(dim, dim * self.cells, self.width, self.layers))
+        intervals = Voronoi.create([self.cells] * dim, 1)
+        return DimensionwiseMixture(intervals, self.component(dim, 0), gate, self.squashing)
+
+
+class Bounded(nn.Module):
+    """net(x / (1 + |x| / b), context), elementwise: what a coupling inside a cell reads of its point.
+
+    Displacements grow without bound towards the walls. Read as they are, a point close to a wall would have gradients
+    so large that nothing else was learned; read so, its influence stays that of a point.
+    """
+
+    def __init__(self, net: nn.Module):
+        super().__init__()
+        self.net = net
+
+    def forward(self, x: Tensor, context: Tensor | None = None) -> Tensor:
+        """(*batch, inputs), (*batch, context) -> (*batch, outputs)."""
+        coefficients: Tensor = self.net(x / (1 + x.abs() / BOUND), context)
+        return coefficients

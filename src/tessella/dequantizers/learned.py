@@ -1,0 +1,107 @@
+"""Learned regions: the cells of a tessellation."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import torch
+from torch import Tensor
+
+from tessella.bijections import CellBijection
+from tessella.dequantizers.cells import Cells, CellsConfig
+from tessella.dequantizers.profiles import profile_positions, spread_out
+from tessella.geometry import Box, Laguerre, Tessellation, Voronoi
+
+NARROW = 0.1  # spread of narrow noise in a cell, as a share of the way to its nearest wall
+Placement = Literal["profiles", "random"]
+Squashing = Literal["softsign", "root", "arctan", "exponential"]
+
+
+class VoronoiCells(Cells):
+    """Learned cells of a tessellation, Voronoi or Laguerre, in any dimension."""
+
+    kind: type[Tessellation] = Voronoi
+
+    def __init__(
+        self,
+        counts: Sequence[int],
+        dim: int,
+        box: float = 0.0,
+        squashing: str = "softsign",
+        shared: bool = False,
+        placement: Placement = "profiles",
+    ):
+        super().__init__()
+        self.counts, self.dim, self.placement = tuple(counts), dim, placement
+        if shared and len(set(counts)) > 1:
+            raise ValueError(
+                f"shared: got variables of {sorted(set(counts))} categories; expected equally many in each"
+            )
+        cells = max(counts) if shared else counts
+        self.map = CellBijection(self.kind.create(cells, dim, box=Box.cube(box, dim) if box else None), squashing)
+
+    def arrange(self, codes: Tensor) -> None:
+        if self.placement == "random":
+            return
+        positions = profile_positions(codes, self.counts, self.dim)
+        tessellation = self.map.tessellation
+        tessellation.move_anchors(positions.mean(0) if tessellation.shared else positions)
+
+    @torch.no_grad()
+    def spread_out(self) -> None:
+        """Move the anchors apart, neighbours staying neighbours."""
+        tessellation = self.map.tessellation
+        positions = spread_out(tessellation.anchors.reshape(-1, max(self.counts), self.dim), tessellation.counts)
+        tessellation.move_anchors(positions.view_as(tessellation.anchors))
+
+    @torch.no_grad()
+    def narrow(self, share: float) -> None:
+        """Scale the maps so that noise of spread 1 has this share of the way to the nearest wall as its spread."""
+        to_wall = self.map.tessellation.spacing() / 2
+        self.map.log_scale.copy_((share * torch.where(to_wall > 0, to_wall, 1)).log())
+
+    def forward(self, u: Tensor, codes: Tensor) -> tuple[Tensor, Tensor]:
+        return self.map.forward_and_ladj(u, codes)
+
+    def inverse(self, x: Tensor, codes: Tensor) -> tuple[Tensor, Tensor]:
+        return self.map.inverse_and_ladj(x, codes)
+
+    def quantize(self, x: Tensor) -> Tensor:
+        return self.map.tessellation.nearest(x)
+
+    def centre(self, codes: Tensor) -> Tensor:
+        return self.map.tessellation.anchor_of(codes)
+
+
+class LaguerreCells(VoronoiCells):
+    """Learned power cells: they grow and shrink without moving their anchors."""
+
+    kind = Laguerre
+
+
+@dataclass(frozen=True)
+class VoronoiConfig(CellsConfig, kind="voronoi"):
+    """Cells of a learned Voronoi tessellation."""
+
+    dim: int = 4
+    """Dimensions per variable."""
+    placement: Placement = "profiles"
+    """Where they start: categories that co-occur with the same others close together, or at random."""
+    shared: bool = False
+    """One tessellation for all variables (they must have equally many categories) instead of one each."""
+    box: float = 0.0
+    """Half-width of a box around the cells (the paper's setting); 0 leaves outer cells unbounded."""
+    squashing: Squashing = "softsign"
+    """Radial profile of the map into a cell."""
+
+    geometry: ClassVar[type[VoronoiCells]] = VoronoiCells
+
+    def build(self, counts: Sequence[int], least: int = 1) -> VoronoiCells:
+        return self.geometry(counts, self.dim, self.box, self.squashing, self.shared, self.placement)
+
+
+@dataclass(frozen=True)
+class LaguerreConfig(VoronoiConfig, kind="laguerre"):
+    """Cells of a learned power diagram."""
+
+    geometry = LaguerreCells
