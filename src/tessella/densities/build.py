@@ -18,7 +18,7 @@ from tessella.bijections import (
 )
 from tessella.densities.base import Density
 from tessella.densities.flow import Flow
-from tessella.nets import MLP, TokenTransformer
+from tessella.nets import MLP, Transformer
 from tessella.nets.mlp import zero
 
 
@@ -41,7 +41,7 @@ def token_flow(
 
     Args:
         norm: begin every block with an ActNorm; without, the flow starts as its base.
-        fast: see `TokenTransformer`.
+        fast: see `Transformer`.
         across: every second block moves half of the variables given the others (`VariableCoupling`); the rest, and all
             without it, move half of every variable's coordinates.
         modes: coordinates move by the distribution function of so many logistics (`LogisticMixture`); 0: affinely.
@@ -101,11 +101,13 @@ def _token_blocks(
         parts += [ActNorm((variables, dim))] if norm else []
         turn = block // 2 if across else block
         if across and block % 2:
-            net = TokenTransformer(variables, dim, move.coefficients * dim, width, layers, context, fast)
+            net = Transformer(
+                dim, move.coefficients * dim, width, layers, positions=variables, context=context, fast=fast
+            )
             parts.append(VariableCoupling(variable_halves(variables, turn), net, move))
         else:
             keep = partitions(dim)[turn % len(partitions(dim))]
             outputs = move.coefficients * (dim - len(keep))
-            net = TokenTransformer(variables, len(keep), outputs, width, layers, context, fast)
+            net = Transformer(len(keep), outputs, width, layers, positions=variables, context=context, fast=fast)
             parts.append(Coupling(dim, keep, net, 2, move))
     return parts

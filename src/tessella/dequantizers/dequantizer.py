@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from tessella import checks
 from tessella.densities import Density
 from tessella.dequantizers.cells import Cells
-from tessella.nets import MLP, TokenTransformer
+from tessella.nets import MLP, Transformer
 
 # A point that rounding carried over a wall is pulled this far back towards the middle of its region.
 PULLED_BACK = 1e-3
@@ -93,7 +93,7 @@ class RowContext(nn.Module):
         variables = len(counts)
         self.tokens = tokens
         self.mix: nn.Module = (
-            TokenTransformer(variables, size, size, width, layers, fast=fast)
+            Transformer(size, size, width, layers, positions=variables, fast=fast)
             if tokens
             else MLP(variables * size, size, width, layers)
         )

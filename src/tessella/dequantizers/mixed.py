@@ -20,7 +20,7 @@ from tessella.dequantizers.cells import NARROW, Cells, VoronoiCells
 from tessella.dequantizers.dequantizer import Dequantizer, same_place
 from tessella.dequantizers.modes import Modes
 from tessella.dequantizers.profiles import in_order, profile_positions, spread_out
-from tessella.nets import TokenTransformer
+from tessella.nets import Transformer
 
 KNOTS = 33
 LONGEST_TAIL = 30.0  # in units of the map's image; exp(30) stays far from overflow
@@ -113,7 +113,7 @@ class MixedContext(nn.Module):
         self.register_buffer("first", ends - torch.tensor(counts), persistent=False)
         self.embedding = nn.Embedding(int(ends[-1]), size)
         self.slope, self.offset = (nn.Parameter(torch.randn(numbers, size)) for _ in range(2))
-        self.mix = TokenTransformer(len(counts) + numbers, size, size, width, 1)
+        self.mix = Transformer(size, size, width, 1, positions=len(counts) + numbers)
 
     def forward(self, codes: Tensor, z: Tensor) -> Tensor:
         """(B, G), (B, R) -> (B, G + R, size)."""
