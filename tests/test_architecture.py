@@ -23,7 +23,7 @@ FLOORS = [
     {"bijections"},
     {"geometry", "nets"},
     {"kernels", "data", "training"},
-    {"checks", "records", "progress"},
+    {"checks", "contracts", "records", "progress"},
 ]
 FLOOR_OF = {room: len(FLOORS) - level for level, rooms in enumerate(FLOORS) for room in rooms}
 

@@ -5,6 +5,7 @@ from tessella.data.continuous import ContinuousTable, available_continuous, load
 from tessella.data.continuous_registry import CONTINUOUS
 from tessella.data.registry import TABLES
 from tessella.data.schema import Schema, Variable
+from tessella.data.sources import PaddedSets, Rows, Windows
 from tessella.data.tables import Table, load_table
 from tessella.data.toys import TOYS, Quantized, quantized_toy
 
@@ -15,10 +16,13 @@ __all__ = [
     "Check",
     "ContinuousTable",
     "Listing",
+    "PaddedSets",
     "Quantized",
+    "Rows",
     "Schema",
     "Table",
     "Variable",
+    "Windows",
     "available",
     "available_continuous",
     "check",
