@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from small_models import NOISY, Noisy, fit_noisy, noisy_rows
+from small_models import NOISY, Noisy, fit_noisy, noisy_source
 
 from tessella.training import RunFolder, fit
 from tessella.training.pace import Pace, measure_pace
@@ -156,7 +156,7 @@ def test_a_resumed_run_keeps_its_threads(tmp_path: Path, monkeypatch):
     """Threads that a run has chosen are part of its state: others would round differently."""
     monkeypatch.setattr("tessella.training.run.usable", lambda: 4)
     config = replace(NOISY, steps=20, time_budget=1e-9)
-    model, rows, about = Noisy(), (noisy_rows(50), noisy_rows(30)), {"model": "noisy"}
+    model, rows, about = Noisy(), (noisy_source(50), noisy_source(30)), {"model": "noisy"}
     first = fit(model, *rows, config, tmp_path, about, pace=Pace(0.1, 0.1, threads=2))
     assert (first.stopped, first.threads) == ("time_budget", 2)
     seen = seen_in(monkeypatch)
@@ -179,7 +179,7 @@ def test_threads_are_chosen_again_when_the_pace_collapses(tmp_path: Path, monkey
     monkeypatch.setattr("tessella.training.run.Watch", Collapses)
     monkeypatch.setattr("tessella.training.run.measure_pace", measured)
     config = replace(NOISY, steps=10, progress=True)
-    fit(Noisy(), noisy_rows(50), noisy_rows(30), config, tmp_path, pace=Pace(0.1, 0.1, threads=2))
+    fit(Noisy(), noisy_source(50), noisy_source(30), config, tmp_path, pace=Pace(0.1, 0.1, threads=2))
     assert seen == [2] * 5 + [1] * 5
     assert asked == [False]
     said = capsys.readouterr().err
@@ -200,9 +200,9 @@ def test_pace_tries_what_is_usable_and_only_that_which_was_asked_for(monkeypatch
     monkeypatch.setattr("tessella.training.pace.fastest", choose)
     monkeypatch.setattr("tessella.training.pace.usable", lambda: 4)
     before = torch.get_num_threads()
-    assert measure_pace(Noisy(), noisy_rows(50), noisy_rows(30), NOISY).threads == 4
+    assert measure_pace(Noisy(), noisy_source(50), noisy_source(30), NOISY).threads == 4
     assert tried == [1, 2, 4]
-    assert measure_pace(Noisy(), noisy_rows(50), noisy_rows(30), replace(NOISY, threads=3)).threads == 3
+    assert measure_pace(Noisy(), noisy_source(50), noisy_source(30), replace(NOISY, threads=3)).threads == 3
     assert tried == [3]
     assert torch.get_num_threads() == before
 

@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
+from tessella.data import Rows
 from tessella.densities import DisjointMixture, Flow
 from tessella.estimators import saving
 from tessella.estimators.learning import (
@@ -112,7 +113,7 @@ class MixtureFlow(DensityMixin, BaseEstimator):
         with single_precision(), undisturbed_noise(torch.device("cpu")):
             torch.manual_seed(derived_seed(self.seed_, "model"))
             self.model_ = self._build()
-            result, history = train_by_plan(self.model_, (train, validation), self._plan())
+            result, history = train_by_plan(self.model_, (Rows(train), Rows(validation)), self._plan())
         self.model_.double()  # so that a row has the same density alone and among others
         self.history_ = [{key: self._in_units(key, value) for key, value in row.items()} for row in history]
         self.best_validation_ = result.best_validation + self._log_unit

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from tessella.baselines import BlockAutoregressiveMixture, CategoricalMixture
 from tessella.baselines.classes import fit_classes
+from tessella.data import Rows
 from tessella.densities import Flow, Gaussian, LatentClasses, conditional_flow, token_flow
 from tessella.dequantizers.cells import VoronoiCells
 from tessella.dequantizers.mixed import MixedContext, MixedDequantizer
@@ -152,7 +153,7 @@ def _learn_blocks(encoding: Encoding, size: Size, rows: tuple[Tensor, Tensor], p
 def _learn_coupling(encoding: Encoding, size: Size, rows: tuple[Tensor, Tensor], plan: Plan, began: float) -> Learned:
     """A flow through cells, or the mixture that it began as, scored exactly, where validation rows do not prefer it."""
     flow, mixture = _started(encoding, size, rows, plan)
-    result, history = train_by_plan(flow, rows, plan, time.perf_counter() - began)
+    result, history = train_by_plan(flow, (Rows(rows[0]), Rows(rows[1])), plan, time.perf_counter() - began)
     start = f"a mixture of {mixture.components} products of columns"
     values = result.initial_validation, result.best_validation
     learned = Learned(flow, "coupling", start, *values, result, history)

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from tessella.baselines import Baseline, CausalTransformer, ChowLiu, Independent
 from tessella.baselines.classes import fit_classes
+from tessella.data import Rows
 from tessella.estimators.bins import NumberLaw, smoothed
 from tessella.estimators.codes import Codes, number_laws
 from tessella.estimators.encoding import Encoding
@@ -64,7 +65,9 @@ def _transformers(counts: Sequence[int], train: Tensor, validation: Tensor, plan
         torch.manual_seed(derived_seed(plan.seed, "transformer"))
         width, layers, rate = _size(plan)
         model = CausalTransformer(counts, width, layers, dropout(len(train)))
-        train_by_plan(model, (train, validation), not_by_heart(replace(plan, learning_rate=rate), len(train)))
+        train_by_plan(
+            model, (Rows(train), Rows(validation)), not_by_heart(replace(plan, learning_rate=rate), len(train))
+        )
     yield model.cpu()
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tessella import records
-from tessella.data import ContinuousTable, load_continuous
+from tessella.data import ContinuousTable, Rows, load_continuous
 from tessella.experiments.changes import changed
 from tessella.experiments.mixtures import Fitted, fit_density, without_cells
 from tessella.experiments.planning import Effort, curve, matmul_precision, scheduled
@@ -93,7 +93,7 @@ def run_continuous(task: ContinuousTask, folder: Path) -> dict[str, Any]:
         return DensityModel(build_density(recipe.model, table.train.shape[1]).to(table.train.dtype))
 
     with matmul_precision(task.precision):
-        parts = (table.train, table.validation)
+        parts = (Rows(table.train), Rows(table.validation))
         training = scheduled(recipe.training, task.minutes, task.steps, folder, untrained, parts)
         fitted = fit_density(recipe.model, rows, training, folder)
     return _record(task, table, fitted, curve(folder))

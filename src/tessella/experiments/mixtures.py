@@ -9,7 +9,7 @@ import torch
 from torch import Generator, Tensor
 
 from tessella import records
-from tessella.data import TOYS
+from tessella.data import TOYS, Rows
 from tessella.densities import Flow
 from tessella.experiments.planning import matmul_precision
 from tessella.models.density import ContinuousConfig, DensityConfig, DensityModel, build_density
@@ -123,7 +123,7 @@ def fit_density(config: ContinuousConfig, rows: dict[str, Tensor], training: Tra
     torch.manual_seed(training.seed)
     density = build_density(config, rows["train"].shape[1]).to(rows["train"].dtype)
     model = DensityModel(density)
-    result = fit(model, rows["train"], rows["validation"], training, folder, {"model": asdict(config)})
+    result = fit(model, Rows(rows["train"]), Rows(rows["validation"]), training, folder, {"model": asdict(config)})
     with matmul_precision("highest"):
         return Fitted(config, density, training, result, *_mean_nll(model, rows["test"]))
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 
+from tessella.contracts import Source
 from tessella.training import RunFolder, Trainable, TrainingConfig
 from tessella.training.config import Accelerator
 from tessella.training.pace import measure_pace
@@ -52,7 +52,7 @@ def scheduled(
     steps: int,
     folder: Path,
     make: Callable[[], Trainable],
-    rows: tuple[Tensor, Tensor],
+    rows: tuple[Source, Source],
 ) -> TrainingConfig:
     """The training with its steps, validations and warm-up fixed; a budget's steps are timed first.
 
@@ -77,7 +77,7 @@ def scheduled(
 
 
 def _that_fit(
-    training: TrainingConfig, seconds: float, make: Callable[[], Trainable], rows: tuple[Tensor, Tensor]
+    training: TrainingConfig, seconds: float, make: Callable[[], Trainable], rows: tuple[Source, Source]
 ) -> int:
     torch.manual_seed(training.seed)
     return measure_pace(make(), *rows, training).steps_within(seconds, VALIDATIONS + 2)

@@ -9,7 +9,7 @@ import torch
 
 from tessella import records
 from tessella.baselines.classes import fit_classes
-from tessella.data import TABLES, TOYS, Schema, Table, Variable, load_table, quantized_toy
+from tessella.data import TABLES, TOYS, Rows, Schema, Table, Variable, load_table, quantized_toy
 from tessella.densities import Flow, LatentClasses
 from tessella.dequantizers.cells import NARROW, VoronoiCells
 from tessella.dequantizers.modes import modes_of
@@ -88,7 +88,7 @@ def train_run(config: RunConfig, folder: Path) -> tuple[TrainedRun, FitResult]:
         "schema": json.loads(table.schema.to_json()),
         "partial": table.partial,
     }
-    result = fit(model, table.train, table.validation, config.training, folder, about)
+    result = fit(model, Rows(table.train), Rows(table.validation), config.training, folder, about)
     return TrainedRun(folder, config, table, model), result
 
 

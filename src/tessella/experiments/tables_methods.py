@@ -18,7 +18,7 @@ from tessella.baselines import (
     DiscreteFlow,
     Independent,
 )
-from tessella.data import Table
+from tessella.data import Rows, Table
 from tessella.experiments.planning import curve, scheduled
 from tessella.experiments.run import DataConfig, RunConfig, train_run
 from tessella.models import SemiDiscrete, SemiDiscreteConfig, build
@@ -160,7 +160,7 @@ def _fit_baseline(job: Job) -> Fitted:
     torch.manual_seed(training.seed)
     model = build_network(job.recipe.model, job.table.schema.counts)
     about = {"preset": job.preset, "data": asdict(job.data), "model": asdict(job.recipe.model)}
-    result = fit(model, job.table.train, job.table.validation, training, job.folder, about)
+    result = fit(model, Rows(job.table.train), Rows(job.table.validation), training, job.folder, about)
     return _from_folder(model, job, training, result)
 
 
@@ -184,7 +184,7 @@ def _schedule(job: Job) -> TrainingConfig:
     def untrained() -> Trainable:
         return build_network(job.recipe.model, job.table.schema.counts)
 
-    rows = (job.table.train, job.table.validation)
+    rows = (Rows(job.table.train), Rows(job.table.validation))
     return scheduled(job.recipe.training, job.minutes, job.steps, job.folder, untrained, rows)
 
 

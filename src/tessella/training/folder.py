@@ -52,6 +52,8 @@ class Standing:
     """On a CPU; 0 before they were chosen, and where there is nothing to choose."""
     pace: float = 0.0
     """Seconds an update took when they were chosen; 0 where that was not measured."""
+    eager_because: str = ""
+    """Why updates are not replayed as a CUDA graph, where that was wanted."""
 
 
 class RunFolder:
@@ -71,7 +73,7 @@ class RunFolder:
         """The folder is new, or belongs to the run so described."""
         if not self.config.exists():
             return
-        here, asked = _flat(json.loads(self.config.read_text())), _flat(description)
+        here, asked = _flat(_of_today(json.loads(self.config.read_text()))), _flat(description)
         different = [name for name in sorted({*here, *asked} - _FREE) if here.get(name) != asked.get(name)]
         if different:
             lines = "".join(
@@ -158,7 +160,7 @@ def under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 def _metadata(path: Path) -> dict[str, str]:
     with safe_open(path, framework="pt") as file:
-        return file.metadata()
+        return dict(file.metadata())
 
 
 def _on_host(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -174,6 +176,12 @@ def _replacing(path: Path) -> Iterator[Path]:
     with open(temporary, "rb+") as file:
         os.fsync(file.fileno())
     os.replace(temporary, path)
+
+
+def _of_today(config: dict[str, Any]) -> dict[str, Any]:
+    """A config as it is written now: earlier ones had the shape of a single tensor where there is a list of shapes."""
+    data = {name: shapes if isinstance(shapes[0], list) else [shapes] for name, shapes in config["data"].items()}
+    return {**config, "data": data}
 
 
 def _flat(mapping: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from tessella import checks
+from tessella.contracts import Source, Trainable
 from tessella.progress import say
 from tessella.training.batches import Batches
 from tessella.training.config import TrainingConfig
-from tessella.training.contract import NonFiniteError, StopReason, Trainable
 from tessella.training.folder import RunFolder, Standing
 from tessella.training.interruption import Interruption
 from tessella.training.learner import Learner
@@ -20,6 +20,7 @@ from tessella.training.pace import Pace, measure_pace
 from tessella.training.processes import Processes
 from tessella.training.progress import Progress, why_stopped
 from tessella.training.randomness import derived_seed, seed_noise
+from tessella.training.result import NonFiniteError, StopReason
 from tessella.training.threads import Watch, usable
 from tessella.training.validation import validation_subset
 
@@ -41,20 +42,25 @@ class Run:
     """
 
     def __init__(
-        self, model: Trainable, train: Tensor, validation: Tensor, config: TrainingConfig, processes: Processes
+        self, model: Trainable, train: Source, validation: Source, config: TrainingConfig, processes: Processes
     ):
         assert isinstance(model, nn.Module)
         self.model, self.config, self.processes = model.to(processes.device).train(), config, processes
-        self.train_rows = train.to(processes.device)
+        self.source, self.validation = train.to(processes.device), validation.to(processes.device)
         self.validation_rows = validation_subset(validation, config).to(processes.device)
-        self.batches = Batches(self.train_rows, config.batch_size, config.seed, processes.rank, processes.number)
+        self.batches = self._batches(processes.rank, processes.number)
         self.visible = config.progress and processes.rank == 0
+
+    def _batches(self, rank: int, processes: int) -> Batches:
+        config = self.config
+        return Batches(self.source, config.batch_size, config.seed, rank, processes, self.processes.device)
 
     def start(
         self, folder: RunFolder, description: Mapping[str, Any], standing: Standing | None, pace: Pace | None = None
     ) -> None:
         """Go back to the resume state; without one, initialise and validate the model and write the first."""
         self.standing = standing or Standing()
+        self.standing.eager_because = ""  # until it is found again
         self._started = time.monotonic() - self.standing.seconds
         self._take_threads(pace)
         if standing is None:
@@ -74,9 +80,9 @@ class Run:
     @torch.no_grad()
     def _initialize(self) -> None:
         """Show the model the whole first batch; all processes see the same rows and noise."""
-        first = Batches(self.train_rows, self.config.batch_size, self.config.seed)(0)
+        first = self._batches(rank=0, processes=1)(0)
         seed_noise(derived_seed(self.config.seed, "initialize"), self.processes.device)
-        self.model.initialize(first)
+        self.model.initialize(*first)
 
     def train(self) -> StopReason:
         """Step until there is a reason to stop."""
@@ -99,8 +105,17 @@ class Run:
         began = time.monotonic() if self._watch else 0.0
         self.learner.update(self.standing.step, self.batches(self.standing.step), self._spent)
         self.standing.step += 1
+        self._note_eager_updates()
         if self._watch and self._watch.saw(time.monotonic() - began):
             self._choose_threads_again()
+
+    def _note_eager_updates(self) -> None:
+        """Say and remember, once, why updates are not captured."""
+        reason = self.learner.eager_because
+        if reason != self.standing.eager_because:
+            self.standing.eager_because = reason
+            if self.visible:
+                say(f"updates run eagerly, not as a CUDA graph: {reason}")
 
     def _take_threads(self, pace: Pace | None) -> None:
         """Those asked for, or those of the run so far, or those that make updates fastest.
@@ -123,7 +138,7 @@ class Run:
         if most == 1:
             self.standing.threads = 1
             return
-        pace = pace or measure_pace(self.model, self.train_rows, self.validation_rows, self.config)
+        pace = pace or measure_pace(self.model, self.source, self.validation, self.config)
         self.standing.threads, self.standing.pace = pace.threads, pace.update
         if self.visible:
             say(f"threads: {pace.threads} of {most}, {1 / pace.update:.3g} steps/s")
@@ -131,7 +146,7 @@ class Run:
     def _choose_threads_again(self) -> None:
         """The pace has collapsed: other programs may have come, or gone."""
         before, began = self.standing.threads, time.monotonic()
-        pace = measure_pace(self.model, self.train_rows, self.validation_rows, self.config, initialize=False)
+        pace = measure_pace(self.model, self.source, self.validation, self.config, initialize=False)
         self.standing.threads, self.standing.pace = pace.threads, pace.update
         torch.set_num_threads(pace.threads)
         self._watch = Watch(pace.update, rest=RESTS * (time.monotonic() - began))
@@ -170,7 +185,7 @@ class Run:
         if log:
             measured["loss"] = self.learner.mean_loss()
         if validate:
-            measured["validation"] = self.learner.validate(self.validation_rows)
+            measured["validation"] = self.learner.validate(self.validation, self.validation_rows)
         improved = validate and self._judge(measured["validation"])
         self.standing.seconds = time.monotonic() - self._started
         if measured:
