@@ -160,7 +160,7 @@ def test_the_reason_is_said_once_and_stays_in_the_folder(tmp_path: Path, monkeyp
     config = replace(NOISY, steps=12, progress=True)
     fit(Noisy(), noisy_source(50), noisy_source(30), config, tmp_path)
     assert capsys.readouterr().err.count("updates run eagerly, not as a CUDA graph: no") == 1
-    state = RunFolder(tmp_path).standing()
+    state = RunFolder(tmp_path).state()
     assert state is not None
     assert state.eager_because == "no"
 
@@ -170,6 +170,6 @@ def test_where_nothing_is_captured_there_is_no_reason(tmp_path: Path):
         capturable = False
 
     fit(Refuses(), noisy_source(50), noisy_source(30), replace(NOISY, steps=3), tmp_path)
-    state = RunFolder(tmp_path).standing()
+    state = RunFolder(tmp_path).state()
     assert state is not None
     assert state.eager_because == ""

@@ -14,10 +14,10 @@ from tessella.training.threads import (
     STRETCH,
     Watch,
     candidates,
+    contended,
     cpu_quota,
     fastest,
-    hindered,
-    unhindered,
+    uncontended,
     usable,
     using,
 )
@@ -72,9 +72,9 @@ def test_what_is_usable_does_not_depend_on_what_is_used(monkeypatch):
 @pytest.mark.parametrize(("busy", "expected"), [(False, 4), (True, 1)])
 def test_work_without_a_trial_takes_one_thread_where_more_would_wait(monkeypatch, busy: bool, expected: int):
     monkeypatch.setattr("tessella.training.threads.usable", lambda: 4)
-    monkeypatch.setattr("tessella.training.threads.hindered", lambda threads, meetings: busy)
+    monkeypatch.setattr("tessella.training.threads.contended", lambda threads, additions: busy)
     before = torch.get_num_threads()
-    assert unhindered() == expected
+    assert uncontended() == expected
     assert torch.get_num_threads() == before
 
 
@@ -110,7 +110,7 @@ def test_threads_that_wait_for_each_other_are_noticed(wait: int, expected: bool)
         return now
 
     with using(2):
-        assert hindered(2, clock=clock) == expected
+        assert contended(2, clock=clock) == expected
         assert torch.get_num_threads() == 2
 
 
@@ -185,9 +185,9 @@ def test_threads_are_chosen_again_when_the_pace_collapses(tmp_path: Path, monkey
     said = capsys.readouterr().err
     assert "threads: 2 of 2, 10 steps/s" in said
     assert "threads: 1 instead of 2, as the pace collapsed; 5 steps/s" in said
-    standing = RunFolder(tmp_path).standing()
-    assert standing is not None
-    assert (standing.threads, standing.pace) == (1, 0.2)
+    state = RunFolder(tmp_path).state()
+    assert state is not None
+    assert (state.threads, state.pace) == (1, 0.2)
 
 
 def test_pace_tries_what_is_usable_and_only_that_which_was_asked_for(monkeypatch):

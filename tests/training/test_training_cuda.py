@@ -35,14 +35,14 @@ def test_captured_run_resumes_where_it_stood(tmp_path: Path):
 
     class Stops(Noisy):
         def nll(self, batch: Tensor) -> Tensor:
-            if not self.training and RunFolder(tmp_path / "parts").standing() is not None:
+            if not self.training and RunFolder(tmp_path / "parts").state() is not None:
                 raise KeyboardInterrupt
             return super().nll(batch)
 
     torch.manual_seed(5)
     with pytest.raises(KeyboardInterrupt):
         fit(Stops(), noisy_source(50), noisy_source(30), ON_GPU, tmp_path / "parts")
-    assert RunFolder(tmp_path / "parts").standing().step == 7
+    assert RunFolder(tmp_path / "parts").state().step == 7
     parts = train(tmp_path / "parts")
     for one, other in zip(whole, parts, strict=True):
         assert all(other[name] == pytest.approx(one[name], rel=1e-5) for name in one)
@@ -63,7 +63,7 @@ def test_trouble_between_two_looks_is_dated_and_stays_off_the_disk(tmp_path: Pat
     with pytest.raises(NonFiniteError) as caught:
         fit(Breaks(), noisy_source(50), noisy_source(30), config, tmp_path)
     assert (caught.value.step, caught.value.parts) == (13, ("loss",))
-    assert RunFolder(tmp_path).standing().step == 10
+    assert RunFolder(tmp_path).state().step == 10
     assert all(tensor.isfinite().all() for tensor in load_file(caught.value.checkpoint).values())
 
 
@@ -102,8 +102,8 @@ def test_what_cannot_be_captured_trains_eagerly(tmp_path: Path, capsys, model: t
         fit(model(), noisy_source(50), noisy_source(30), config, tmp_path / compile)
         runs[compile] = load_file(tmp_path / compile / "resume.safetensors")
     assert all(torch.equal(tensor, runs["auto"][name]) for name, tensor in runs["off"].items())
-    assert RunFolder(tmp_path / "off").standing().eager_because == ""
-    assert reason in RunFolder(tmp_path / "auto").standing().eager_because
+    assert RunFolder(tmp_path / "off").state().eager_because == ""
+    assert reason in RunFolder(tmp_path / "auto").state().eager_because
     assert capsys.readouterr().err.count("updates run eagerly, not as a CUDA graph") == 1
 
 
@@ -114,4 +114,4 @@ def test_a_failed_capture_leaves_the_device_as_it_was(tmp_path: Path):
     torch.randn(3, device="cuda")
     torch.cuda.empty_cache()  # an error while the allocator believes that a capture goes on
     train(tmp_path / "captured")
-    assert RunFolder(tmp_path / "captured").standing().eager_because == ""
+    assert RunFolder(tmp_path / "captured").state().eager_because == ""

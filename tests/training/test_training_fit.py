@@ -11,7 +11,8 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from safetensors.torch import load_file
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
 from tests.training.small_models import NOISY, Gaussian, Noisy, fit_noisy, gaussian_rows, gaussian_source, noisy_source
 from torch import Tensor
 
@@ -168,9 +169,13 @@ def test_another_config_is_refused_by_name(tmp_path: Path):
 
 
 def test_a_folder_of_an_earlier_version_is_continued(tmp_path: Path):
-    """It said [rows, columns] where there is a list of shapes now."""
+    """It said [rows, columns] where there is a list of shapes now, and "standing" where there is "state"."""
     fit(Gaussian(), gaussian_source(), gaussian_source(), QUICK, tmp_path)
-    config = json.loads((tmp_path / "config.json").read_text())
+    resume, config = tmp_path / "resume.safetensors", json.loads((tmp_path / "config.json").read_text())
+    with safe_open(resume, framework="pt") as file:
+        state = json.loads(file.metadata()["state"])
+    del state["eager_because"]
+    save_file(load_file(resume), resume, {"standing": json.dumps(state)})
     config["data"] = {"train": [64, 2], "validation": [64, 2]}
     (tmp_path / "config.json").write_text(json.dumps(config))
     assert fit(Gaussian(), gaussian_source(), gaussian_source(), QUICK, tmp_path).steps == 40

@@ -17,7 +17,7 @@ from tessella.training import FitResult, NonFiniteError, RunFolder, Trainable, T
 from tessella.training.config import check_threads
 from tessella.training.pace import Pace, measure_pace
 from tessella.training.randomness import derived_seed
-from tessella.training.threads import unhindered, using
+from tessella.training.threads import uncontended, using
 
 Device = Literal["auto", "cpu", "cuda"]
 
@@ -152,7 +152,7 @@ def modest(method: Callable[Concatenate[E, P], R]) -> Callable[Concatenate[E, P]
     @wraps(method)
     def limited(self: E, *args: P.args, **kwargs: P.kwargs) -> R:
         check_threads(self.threads)
-        most = unhindered()
+        most = uncontended()
         with using(min(most, self.threads or most)):
             return method(self, *args, **kwargs)
 

@@ -26,7 +26,7 @@ from tessella.estimators.learning import (
     train_by_plan,
 )
 from tessella.models.density import DensityConfig, DensityModel, build_density
-from tessella.training.randomness import derived_seed, seed_noise, undisturbed_noise
+from tessella.training.randomness import derived_seed, fork_rng, seed_noise
 
 ROWS_AT_ONCE = 10_000
 
@@ -110,7 +110,7 @@ class MixtureFlow(DensityMixin, BaseEstimator):
         parts = split_rows(len(rows), self.seed_, self.validation_fraction)
         train, validation = (self._standardised(rows[parts[name]]).float() for name in ("train", "validation"))
         self._check_enough(train)
-        with single_precision(), undisturbed_noise(torch.device("cpu")):
+        with single_precision(), fork_rng(torch.device("cpu")):
             torch.manual_seed(derived_seed(self.seed_, "model"))
             self.model_ = self._build()
             result, history = train_by_plan(self.model_, (Rows(train), Rows(validation)), self._plan())
@@ -156,7 +156,7 @@ class MixtureFlow(DensityMixin, BaseEstimator):
             raise ValueError(f"n: got {n!r}; expected a positive integer")
         state = self.random_state if random_state is None else random_state
         device = next(self.model_.parameters()).device
-        with undisturbed_noise(device):
+        with fork_rng(device):
             seed_noise(derived_seed(int(check_random_state(state).randint(2**31 - 1)), "sample"), device)
             rows = self._density.sample((int(n),))
         return rows.cpu().numpy() * self.scale_ + self.mean_

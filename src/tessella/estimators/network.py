@@ -20,7 +20,7 @@ from tessella.estimators.encoding import Encoding
 from tessella.estimators.learning import Plan, dropout, not_by_heart, single_precision, train_by_plan
 from tessella.models import SemiDiscrete
 from tessella.training import FitResult
-from tessella.training.randomness import derived_seed, seed_noise, undisturbed_noise
+from tessella.training.randomness import derived_seed, fork_rng, seed_noise
 
 CONTEXT = 32
 NOISE_BLOCKS = 2
@@ -125,7 +125,7 @@ def groups_for(rows: int, columns: int) -> int:
 def learn(encoding: Encoding, size: Size, rows: tuple[Tensor, Tensor], plan: Plan) -> Learned:
     """Build, start and train on (training, validation) rows."""
     began = time.perf_counter()
-    with single_precision(), undisturbed_noise(torch.device("cpu")):
+    with single_precision(), fork_rng(torch.device("cpu")):
         torch.manual_seed(derived_seed(plan.seed, "model"))
         return (_learn_blocks if size.groups else _learn_coupling)(encoding, size, rows, plan, began)
 
@@ -208,7 +208,7 @@ def components_of(model: Model) -> int:
 @torch.no_grad()
 def log_likelihood(model: Model, rows: Tensor, samples: int, seed: int) -> Tensor:
     """log P of every row in nats, or its importance-weighted bound with the same noise every time: (B) on the CPU."""
-    with undisturbed_noise(model.device):
+    with fork_rng(model.device):
         seed_noise(derived_seed(seed, "score"), model.device)
         bound = model.log_prob(rows.to(model.device), samples).double().cpu()
     bad = (~bound.isfinite()).nonzero().flatten().tolist()

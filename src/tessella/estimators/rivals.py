@@ -13,7 +13,7 @@ from tessella.estimators.bins import NumberLaw, smoothed
 from tessella.estimators.codes import Codes, number_laws
 from tessella.estimators.encoding import Encoding
 from tessella.estimators.learning import Plan, dropout, not_by_heart, single_precision, train_by_plan
-from tessella.training.randomness import derived_seed, undisturbed_noise
+from tessella.training.randomness import derived_seed, fork_rng
 
 SIZES = (8, 16, 32)  # codes of each number
 SECONDS_FOR_CLASSES = 30.0  # as many classes as the validation rows like and this leaves time for
@@ -61,7 +61,7 @@ def _trees(counts: Sequence[int], train: Tensor, validation: Tensor, plan: Plan)
 
 
 def _transformers(counts: Sequence[int], train: Tensor, validation: Tensor, plan: Plan) -> Iterator[Baseline]:
-    with single_precision(), undisturbed_noise(torch.device("cpu")):
+    with single_precision(), fork_rng(torch.device("cpu")):
         torch.manual_seed(derived_seed(plan.seed, "transformer"))
         width, layers, rate = _size(plan)
         model = CausalTransformer(counts, width, layers, dropout(len(train)))

@@ -135,8 +135,8 @@ def load_run(folder: Path, device: str = "cpu") -> TrainedRun:
 
 def record_of(run: TrainedRun, **measured: Any) -> dict[str, Any]:
     """What results/ keeps of a run: what it was, how long it trained, what was measured, where that comes from."""
-    model, standing = run.config.model, RunFolder(run.folder).standing()
-    if standing is None:
+    model, state = run.config.model, RunFolder(run.folder).state()
+    if state is None:
         raise FileNotFoundError(f"{run.folder}: no resume state there; expected the folder of a run that was trained")
     return {
         "data": run.table.name,
@@ -144,11 +144,11 @@ def record_of(run: TrainedRun, **measured: Any) -> dict[str, Any]:
         "method": model.dequantizer,
         "density": model.density,
         "preset": run.config.preset,
-        "steps": standing.step,
-        "seconds": round(standing.seconds, 1),
-        "initial_nll": standing.initial_validation,
-        "best_step": standing.best_step,
-        "validation_nll": standing.best_validation,
+        "steps": state.step,
+        "seconds": round(state.seconds, 1),
+        "initial_nll": state.initial_validation,
+        "best_step": state.best_step,
+        "validation_nll": state.best_validation,
         **measured,
         "floor": run.table.floor,
         "model": asdict(model),

@@ -16,7 +16,7 @@ from tessella.training.config import TrainingConfig
 from tessella.training.folder import RunFolder, load_best
 from tessella.training.pace import Pace
 from tessella.training.processes import Processes, accelerator_of
-from tessella.training.randomness import undisturbed_noise
+from tessella.training.randomness import fork_rng
 from tessella.training.result import FitResult, StopReason
 from tessella.training.run import Run, finished
 from tessella.training.threads import using
@@ -82,14 +82,14 @@ def fit(
     description = _describe(train, validation, config, about)
     if resume:
         run_folder.check_same(description)
-    standing = run_folder.standing() if resume else None
-    if standing is not None:
-        run_folder.restore_model(standing)
-    stopped = None if standing is None else finished(standing, config)
+    state = run_folder.state() if resume else None
+    if state is not None:
+        run_folder.restore_model(state)
+    stopped = None if state is None else finished(state, config)
     if stopped is None:
-        with undisturbed_noise(processes.device), using(torch.get_num_threads()):
+        with fork_rng(processes.device), using(torch.get_num_threads()):
             run = Run(model, train, validation, config, processes)
-            run.start(run_folder, description, standing, pace)
+            run.start(run_folder, description, state, pace)
             stopped = run.train()
     return _conclude(module, run_folder, processes, stopped)
 
@@ -97,17 +97,17 @@ def fit(
 def _conclude(model: nn.Module, folder: RunFolder, processes: Processes, stopped: StopReason) -> FitResult:
     """What is on disk, which all processes agree about: the weights into the model, the numbers into the result."""
     processes.wait()
-    standing = folder.standing()
-    assert standing is not None
+    state = folder.state()
+    assert state is not None
     load_best(model.to(processes.device).eval(), folder.path)
     return FitResult(
-        best_step=standing.best_step,
-        best_validation=standing.best_validation,
-        initial_validation=standing.initial_validation,
-        steps=standing.step,
-        seconds=standing.seconds,
+        best_step=state.best_step,
+        best_validation=state.best_validation,
+        initial_validation=state.initial_validation,
+        steps=state.step,
+        seconds=state.seconds,
         stopped=stopped,
-        threads=standing.threads,
+        threads=state.threads,
     )
 
 

@@ -15,8 +15,8 @@ from tessella.training.batches import Batches, check_source
 from tessella.training.config import TrainingConfig
 from tessella.training.learner import Learner
 from tessella.training.processes import Processes, accelerator_of
-from tessella.training.randomness import undisturbed_noise
-from tessella.training.threads import candidates, fastest, hindered, usable, using
+from tessella.training.randomness import fork_rng
+from tessella.training.threads import candidates, contended, fastest, usable, using
 from tessella.training.validation import validation_subset
 
 WARMUP = 5  # updates that are not counted: libraries warm up, and on a GPU the step is captured
@@ -64,7 +64,7 @@ def measure_pace(
     config = replace(config, accelerator=accelerator_of(config), devices=1)
     processes = Processes(config)
     device = processes.device
-    with undisturbed_noise(device), using(torch.get_num_threads()), checks.values(False):
+    with fork_rng(device), using(torch.get_num_threads()), checks.values(False):
         trial = copy.deepcopy(model).to(device).train()
         batches = Batches(train.to(device), config.batch_size, config.seed, device=device)
         if initialize:
@@ -85,7 +85,7 @@ def _fastest_updates(update: Callable[[int], object], config: TrainingConfig) ->
 
     def seconds(threads: int, worth: float) -> float:
         torch.set_num_threads(threads)
-        if worth < inf and hindered(threads):
+        if worth < inf and contended(threads):
             return inf
         return _seconds(update, trials, WARMUP, longest, hopeless=(WARMUP + trials) * worth)
 

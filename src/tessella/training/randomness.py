@@ -61,7 +61,7 @@ def noise_to_restore(device: torch.device) -> Callable[[], None]:
 
 
 @contextmanager
-def undisturbed_noise(device: torch.device) -> Iterator[None]:
+def fork_rng(device: torch.device) -> Iterator[None]:
     """Whatever is drawn or seeded inside, the generators stand afterwards where they stood before."""
     state = noise_state(device)
     try:

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from tessella.contracts import Source, Trainable
 from tessella.training.batches import check_source
 from tessella.training.config import TrainingConfig
-from tessella.training.randomness import derived_seed, seed_noise, undisturbed_noise
+from tessella.training.randomness import derived_seed, fork_rng, seed_noise
 
 
 def evaluate(model: Trainable, validation: Source, config: TrainingConfig) -> float:
@@ -52,7 +52,7 @@ def nll_sums(
     """
     chunks = rows.split(config.batch_size)
     sums = torch.zeros(len(chunks), dtype=torch.float64, device=rows.device)
-    with undisturbed_noise(rows.device):
+    with fork_rng(rows.device):
         for i in range(rank, len(chunks), processes):
             seed_noise(derived_seed(config.seed, "validation noise", i), rows.device)
             nll = model.nll(*source.batch(chunks[i]))
