@@ -113,7 +113,7 @@ def test_a_budget_plans_steps_once(tmp_path):
 
 def test_pace_leaves_model_and_noise_alone():
     model = build_network(recipe_of(task("transformer")).model, (2, 3))
-    rows = torch.zeros(50, 2, dtype=torch.int64)
+    rows = Rows(torch.zeros(50, 2, dtype=torch.int64))
     weights = {name: weight.clone() for name, weight in model.state_dict().items()}
     noise = torch.get_rng_state()
     pace = measure_pace(model, rows, rows, TrainingConfig(batch_size=16, accelerator="cpu", progress=False))

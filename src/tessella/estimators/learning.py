@@ -10,13 +10,14 @@ from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
+from tessella.contracts import Source
 from tessella.training import FitResult, NonFiniteError, RunFolder, Trainable, TrainingConfig, fit
 from tessella.training.config import check_threads
 from tessella.training.pace import Pace, measure_pace
 from tessella.training.randomness import derived_seed
-from tessella.training.threads import unhindered, using
+from tessella.training.threads import uncontended, using
 
 Device = Literal["auto", "cpu", "cuda"]
 
@@ -58,7 +59,7 @@ def dropout(rows: int) -> float:
 
 
 def train_by_plan(
-    model: Trainable, rows: tuple[Tensor, Tensor], plan: Plan, spent: float = 0.0
+    model: Trainable, rows: tuple[Source, Source], plan: Plan, spent: float = 0.0
 ) -> tuple[FitResult, list[dict[str, Any]]]:
     """Train on (training, validation) rows; how it went, and its curve.
 
@@ -78,7 +79,7 @@ def train_by_plan(
 
 
 def _config(
-    model: Trainable, rows: tuple[Tensor, Tensor], plan: Plan, spent: float
+    model: Trainable, rows: tuple[Source, Source], plan: Plan, spent: float
 ) -> tuple[TrainingConfig, Pace | None]:
     """The schedule ends when the budget does: steps are timed first, and as many planned as the budget has room for."""
     config = TrainingConfig(
@@ -151,7 +152,7 @@ def limited_threads(method: Callable[Concatenate[E, P], R]) -> Callable[Concaten
     @wraps(method)
     def limited(self: E, *args: P.args, **kwargs: P.kwargs) -> R:
         check_threads(self.threads)
-        most = unhindered()
+        most = uncontended()
         with using(min(most, self.threads or most)):
             return method(self, *args, **kwargs)
 
