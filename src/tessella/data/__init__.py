@@ -1,6 +1,7 @@
 """Tables, toys and their schemas: found or fetched, verified, split, encoded."""
 
 from tessella.data.catalogue import Check, Listing, available, check, get
+from tessella.data.sources import PaddedSets, Rows, Windows
 from tessella.data.tables.loading import Table, load_table
 from tessella.data.tables.registry import TABLES
 from tessella.data.tables.schema import Schema, Variable
@@ -21,6 +22,7 @@ __all__ = [
     "Table",
     "Variable",
     "VectorTable",
+    "Windows",
     "available",
     "available_vectors",
     "check",

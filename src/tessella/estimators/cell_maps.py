@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, TypedDict
 import torch
 from torch import Tensor
 
-from tessella.dequantizers.cells import VoronoiCells
+from tessella.dequantizers.learned import VoronoiCells
 from tessella.estimators.fidelity import Association
 from tessella.estimators.texts import text
 from tessella.geometry import polygons

@@ -16,7 +16,7 @@ from torch import Tensor
 from tessella.data.tables.columns import Column, learn
 from tessella.data.tables.encoding import Encoding
 from tessella.data.tables.values import Value, shown
-from tessella.dequantizers.cells import VoronoiCells
+from tessella.dequantizers.learned import VoronoiCells
 from tessella.estimators import conditioning, frames, saving
 from tessella.estimators.anomalies import contributions, reasons
 from tessella.estimators.coded import CodedRows

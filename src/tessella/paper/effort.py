@@ -1,18 +1,14 @@
 """What all measured runs share: how long they train, and the curve they leave."""
 
-import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import torch
-from torch import Tensor
 
-from tessella.training import RunFolder, Trainable, TrainingConfig
+from tessella.training import RunFolder, TrainingConfig
 from tessella.training.config import Accelerator
-from tessella.training.pace import measure_pace
 
 VALIDATIONS = 25  # of a run: as many points on its curve
 CURVE_POINTS = 60
