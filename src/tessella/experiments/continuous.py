@@ -94,8 +94,8 @@ def run_continuous(task: ContinuousTask, folder: Path) -> dict[str, Any]:
 
     with matmul_precision(task.precision):
         parts = (Rows(table.train), Rows(table.validation))
-        training = scheduled(recipe.training, task.minutes, task.steps, folder, untrained, parts)
-        fitted = fit_density(recipe.model, rows, training, folder)
+        training, pace = scheduled(recipe.training, task.minutes, task.steps, folder, untrained, parts)
+        fitted = fit_density(recipe.model, rows, training, folder, pace)
     return _record(task, table, fitted, curve(folder))
 
 

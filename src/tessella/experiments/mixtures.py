@@ -14,6 +14,7 @@ from tessella.densities import Flow
 from tessella.experiments.planning import matmul_precision
 from tessella.models.density import ContinuousConfig, DensityConfig, DensityModel, build_density
 from tessella.training import FitResult, TrainingConfig, fit
+from tessella.training.pace import Pace
 
 FIGURE_6 = ("eight_gaussians", "pinwheel", "rings", "two_spirals", "checkerboard", "two_moons")
 MIXTURE = DensityConfig(cells=64, blocks=2, component_blocks=6)
@@ -118,12 +119,20 @@ def _choose(config: DensityConfig, rows: dict[str, Tensor], training: TrainingCo
     return Chosen(tuple(fit_density(config, rows, one, folder / f"{one.learning_rate}") for one in trainings))
 
 
-def fit_density(config: ContinuousConfig, rows: dict[str, Tensor], training: TrainingConfig, folder: Path) -> Fitted:
+def fit_density(
+    config: ContinuousConfig,
+    rows: dict[str, Tensor],
+    training: TrainingConfig,
+    folder: Path,
+    pace: Pace | None = None,
+) -> Fitted:
     """The density of a config, trained on rows["train"] and scored on rows["test"], in nats."""
     torch.manual_seed(training.seed)
     density = build_density(config, rows["train"].shape[1]).to(rows["train"].dtype)
     model = DensityModel(density)
-    result = fit(model, Rows(rows["train"]), Rows(rows["validation"]), training, folder, {"model": asdict(config)})
+    result = fit(
+        model, Rows(rows["train"]), Rows(rows["validation"]), training, folder, {"model": asdict(config)}, pace=pace
+    )
     with matmul_precision("highest"):
         return Fitted(config, density, training, result, *_mean_nll(model, rows["test"]))
 

@@ -1,18 +1,17 @@
 """What all measured runs share: how long they train, and the curve they leave."""
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import torch
 
 from tessella.contracts import Source
 from tessella.training import RunFolder, Trainable, TrainingConfig
+from tessella.training.budget import within_budget
 from tessella.training.config import Accelerator
-from tessella.training.pace import measure_pace
+from tessella.training.pace import Pace
 
 VALIDATIONS = 25  # of a run: as many points on its curve
 CURVE_POINTS = 60
@@ -53,41 +52,25 @@ def scheduled(
     folder: Path,
     make: Callable[[], Trainable],
     rows: tuple[Source, Source],
-) -> TrainingConfig:
-    """The training with its steps, validations and warm-up fixed; a budget's steps are timed first.
+) -> tuple[TrainingConfig, Pace | None]:
+    """The training with its steps, validations and warm-up fixed, and its pace where a budget's steps were timed.
 
     Args:
         training: of the recipe.
         minutes, steps: see `Effort`.
-        folder: of the run; one that had the same budget keeps its steps, as timing again would plan another run.
+        folder: of the run; one that had the same budget keeps its steps.
         make: an untrained model to time.
         rows: for training and validation.
     """
-    planned = steps or training.steps
+
+    def seeded() -> Trainable:
+        torch.manual_seed(training.seed)
+        return make()
+
+    asked = replace(training, steps=steps or training.steps)
     if minutes and not steps:
-        training = replace(training, time_budget=60 * minutes)
-        planned = _planned_before(training, folder) or _that_fit(training, 60 * minutes, make, rows)
-    return replace(
-        training,
-        steps=planned,
-        warmup_steps=min(training.warmup_steps, planned // 10),
-        validate_every=-(-planned // VALIDATIONS),
-        checkpoint_every=planned,
-    )
-
-
-def _that_fit(
-    training: TrainingConfig, seconds: float, make: Callable[[], Trainable], rows: tuple[Source, Source]
-) -> int:
-    torch.manual_seed(training.seed)
-    return measure_pace(make(), *rows, training).steps_within(seconds, VALIDATIONS + 2)
-
-
-def _planned_before(training: TrainingConfig, folder: Path) -> int:
-    """Steps of the run in the folder, if it had the same budget; 0 for a new folder."""
-    path = RunFolder(folder).config
-    there: dict[str, Any] = json.loads(path.read_text())["training"] if path.exists() else {}
-    return int(there["steps"]) if there.get("time_budget") == training.time_budget else 0
+        asked = replace(asked, time_budget=60 * minutes)
+    return within_budget(asked, seeded, *rows, validations=VALIDATIONS, folder=folder)
 
 
 def curve(folder: Path) -> list[list[float]]:

@@ -15,6 +15,7 @@ from tessella.dequantizers.cells import NARROW, VoronoiCells
 from tessella.dequantizers.modes import modes_of
 from tessella.models import SemiDiscrete, SemiDiscreteConfig, build
 from tessella.training import FitResult, RunFolder, TrainingConfig, fit, load_best
+from tessella.training.pace import Pace
 
 QUANTIZED = "quantized-"
 TRAIN_ROWS, OTHER_ROWS = 200_000, 10_000
@@ -75,7 +76,7 @@ def load_data(config: DataConfig) -> Table:
     )
 
 
-def train_run(config: RunConfig, folder: Path) -> tuple[TrainedRun, FitResult]:
+def train_run(config: RunConfig, folder: Path, pace: Pace | None = None) -> tuple[TrainedRun, FitResult]:
     """Train, or continue what lies in the folder; the best averaged weights come back."""
     table = load_data(config.data)
     torch.manual_seed(config.training.seed)
@@ -88,7 +89,7 @@ def train_run(config: RunConfig, folder: Path) -> tuple[TrainedRun, FitResult]:
         "schema": json.loads(table.schema.to_json()),
         "partial": table.partial,
     }
-    result = fit(model, Rows(table.train), Rows(table.validation), config.training, folder, about)
+    result = fit(model, Rows(table.train), Rows(table.validation), config.training, folder, about, pace=pace)
     return TrainedRun(folder, config, table, model), result
 
 

@@ -23,6 +23,7 @@ from tessella.experiments.planning import curve, scheduled
 from tessella.experiments.run import DataConfig, RunConfig, train_run
 from tessella.models import SemiDiscrete, SemiDiscreteConfig, build
 from tessella.training import FitResult, Trainable, TrainingConfig, fit
+from tessella.training.pace import Pace
 
 
 @dataclass(frozen=True)
@@ -150,17 +151,17 @@ def passes(method: str, model: Mapping[str, Any], variables: int) -> int:
 
 def _fit_semidiscrete(job: Job) -> Fitted:
     assert isinstance(job.recipe.model, SemiDiscreteConfig)
-    training = _schedule(job)
-    run, result = train_run(RunConfig(job.data, job.recipe.model, training, job.preset), job.folder)
+    training, pace = _schedule(job)
+    run, result = train_run(RunConfig(job.data, job.recipe.model, training, job.preset), job.folder, pace)
     return _from_folder(run.model, job, training, result)
 
 
 def _fit_baseline(job: Job) -> Fitted:
-    training = _schedule(job)
+    training, pace = _schedule(job)
     torch.manual_seed(training.seed)
     model = build_network(job.recipe.model, job.table.schema.counts)
     about = {"preset": job.preset, "data": asdict(job.data), "model": asdict(job.recipe.model)}
-    result = fit(model, Rows(job.table.train), Rows(job.table.validation), training, job.folder, about)
+    result = fit(model, Rows(job.table.train), Rows(job.table.validation), training, job.folder, about, pace=pace)
     return _from_folder(model, job, training, result)
 
 
@@ -180,7 +181,7 @@ def _from_folder(model: SemiDiscrete | Baseline, job: Job, training: TrainingCon
     )
 
 
-def _schedule(job: Job) -> TrainingConfig:
+def _schedule(job: Job) -> tuple[TrainingConfig, Pace | None]:
     def untrained() -> Trainable:
         return build_network(job.recipe.model, job.table.schema.counts)
 
