@@ -32,7 +32,11 @@ class Effort:
     """On a CPU; None = as many as a trial finds fastest."""
 
     def applied(self, training: TrainingConfig) -> TrainingConfig:
-        """A recipe's training with this seed, on this device."""
+        """A recipe's training for so long, with this seed, on this device."""
+        if self.steps:
+            training = replace(training, steps=self.steps)
+        elif self.minutes:
+            training = replace(training, time_budget=60 * self.minutes)
         training = replace(training, seed=self.seed, accelerator=self.accelerator)
         return replace(training, progress=self.progress, threads=self.threads)
 

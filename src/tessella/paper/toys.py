@@ -21,9 +21,9 @@ from tessella.densities import (
 )
 from tessella.models import VectorModel, build_vectors
 from tessella.models.tables import number_of_parameters
-from tessella.paper.effort import VALIDATIONS, matmul_precision
+from tessella.paper.effort import matmul_precision
 from tessella.training import FitResult, TrainingConfig, fit
-from tessella.training.budget import planned
+from tessella.training.budget import within_budget
 
 FIGURE_6 = ("eight_gaussians", "pinwheel", "rings", "two_spirals", "checkerboard", "two_moons")
 MIXTURE = DisjointMixtureConfig(cells=64, blocks=2, component_blocks=6)
@@ -133,8 +133,7 @@ def fit_density(
     rows: dict[str, Rows],
     training: TrainingConfig,
     folder: Path,
-    seconds: float = 0.0,
-    steps: int = 0,
+    validations: int | None = None,
 ) -> Fitted:
     """The density of a config, trained on rows["train"] and scored on rows["test"], in nats.
 
@@ -142,21 +141,15 @@ def fit_density(
         config, training: what is trained, and how.
         rows: by split.
         folder: of the run.
-        seconds: time that the steps are planned for; 0 for those of the training.
-        steps: exactly so many instead.
+        validations: plan the run, see `train_run`.
     """
     torch.manual_seed(training.seed)
     like = rows["train"].tensors[0]
     model = build_vectors(config, like.shape[1]).to(like.dtype)
-    pace = None
-    if seconds or steps:
-        chosen = replace(training, steps=steps or training.steps)
-        parts = (rows["train"], rows["validation"])
-        training, pace = planned(
-            chosen, model, *parts, seconds=0.0 if steps else seconds, validations=VALIDATIONS, folder=folder
-        )
-    about = {"model": to_json(config)}
-    result = fit(model, rows["train"], rows["validation"], training, folder, about, pace=pace)
+    parts, pace = (rows["train"], rows["validation"]), None
+    if validations is not None:
+        training, pace = within_budget(training, lambda: model, *parts, validations=validations, folder=folder)
+    result = fit(model, *parts, training, folder, {"model": to_json(config)}, pace=pace)
     assert isinstance(model.density, Flow)
     with matmul_precision("highest"):
         return Fitted(config, model.density, training, result, *_mean_nll(model, rows["test"]))

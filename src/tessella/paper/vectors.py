@@ -12,7 +12,7 @@ from tessella import records
 from tessella.configs import changed, to_json
 from tessella.data import VectorTable, load_vectors
 from tessella.densities import DensityConfig, DisjointMixtureConfig, SplineConfig
-from tessella.paper.effort import Effort, curve, matmul_precision
+from tessella.paper.effort import VALIDATIONS, Effort, curve, matmul_precision
 from tessella.paper.toys import Fitted, fit_density, without_cells
 from tessella.training import TrainingConfig
 
@@ -89,7 +89,7 @@ def run_vectors(task: VectorTask, folder: Path) -> dict[str, Any]:
     rows = {"train": table.train, "validation": table.validation, "test": table.test}
     recipe = recipe_of(task, table.train.shapes[0][1])
     with matmul_precision(task.precision):
-        fitted = fit_density(recipe.model, rows, recipe.training, folder, 60 * task.minutes, task.steps)
+        fitted = fit_density(recipe.model, rows, recipe.training, folder, VALIDATIONS)
     return _record(task, table, fitted, curve(folder))
 
 

@@ -13,9 +13,7 @@ from tessella.configs import from_json, to_json
 from tessella.data import Encoding, Table
 from tessella.models import FlowConfig, StartOptions, TableConfig
 from tessella.training import FitResult, RunFolder, TrainingConfig, fit, load_best
-from tessella.training.budget import planned
-
-VALIDATIONS = 25  # of a run: as many points on its curve
+from tessella.training.budget import within_budget
 
 
 @dataclass(frozen=True)
@@ -55,7 +53,7 @@ class TrainedRun:
 
 
 def train_run(
-    config: RunConfig, table: Table, folder: Path, seconds: float = 0.0, steps: int = 0
+    config: RunConfig, table: Table, folder: Path, validations: int | None = None
 ) -> tuple[TrainedRun, FitResult]:
     """Train, or continue what lies in the folder; the best averaged weights come back.
 
@@ -63,21 +61,16 @@ def train_run(
         config: of the run.
         table: its data, by the name in the config.
         folder: of the run.
-        seconds: time that the steps are planned for; 0 for the config's steps.
-        steps: exactly so many instead.
+        validations: plan the run, with so many validations: as many steps as its time budget has room for, where it
+            has one, and warm-up and validations to suit. None: train exactly as the config says.
     """
     torch.manual_seed(config.training.seed)
     rows = table.train.tensors, table.validation.tensors
     started = config.model.start(table.encoding.shape, *rows, StartOptions(seed=config.training.seed))
-    training, pace = planned(
-        replace(config.training, steps=steps or config.training.steps),
-        started.model,
-        table.train,
-        table.validation,
-        seconds=0.0 if steps else seconds,
-        validations=VALIDATIONS,
-        folder=folder,
-    )
+    parts, pace, training = (table.train, table.validation), None, config.training
+    if validations is not None:
+        model = started.model
+        training, pace = within_budget(training, lambda: model, *parts, validations=validations, folder=folder)
     config = replace(config, model=started.config, training=training)
     about = {
         "preset": config.preset,
@@ -87,7 +80,7 @@ def train_run(
         "encoding": table.encoding.to_json(),
         "partial": table.partial,
     }
-    result = fit(started.model, table.train, table.validation, training, folder, about, pace=pace)
+    result = fit(started.model, *parts, training, folder, about, pace=pace)
     return TrainedRun(folder, config, table.encoding, started.model), result
 
 

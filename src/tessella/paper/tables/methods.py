@@ -12,14 +12,14 @@ from tessella.baselines import Baseline, CategoricalMixture, ChowLiu, Independen
 from tessella.data import Table
 from tessella.models import CategoricalMixtureConfig, ChowLiuConfig, IndependentConfig, TableConfig
 from tessella.models.tables import number_of_parameters
-from tessella.paper.effort import curve
+from tessella.paper.effort import VALIDATIONS, curve
 from tessella.paper.tables.recipes import Recipe
 from tessella.runs import DataConfig, RunConfig, train_run
 
 
 @dataclass(frozen=True)
 class Job:
-    """A method to be fitted to a table. Of `steps` and `minutes` the first counts; with neither, the recipe's steps."""
+    """A method to be fitted to a table."""
 
     data: DataConfig
     table: Table
@@ -27,7 +27,9 @@ class Job:
     recipe: Recipe
     folder: Path
     minutes: float = 0.0
+    """Of methods that count; 0: no limit. Networks have theirs in the recipe."""
     steps: int = 0
+    """Iterations of the mixture instead."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ def passes(method: str, model: Mapping[str, Any], variables: int) -> int:
 
 def _fit_network(job: Job) -> Fitted:
     config = RunConfig(job.data, job.recipe.model, job.recipe.training, job.preset)
-    run, result = train_run(config, job.table, job.folder, 60 * job.minutes, job.steps)
+    run, result = train_run(config, job.table, job.folder, VALIDATIONS)
     return Fitted(
         model=run.model,
         recipe=Recipe(run.config.model, run.config.training),
