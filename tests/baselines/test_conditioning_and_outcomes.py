@@ -51,7 +51,7 @@ def test_rare_categories_share_outcomes_and_mass_stays_one(few_outcomes):
             parameter.add_(0.5 * torch.randn_like(parameter))
     probability = model.log_prob(rows).exp()
     assert probability.sum().item() == pytest.approx(1.0, abs=1e-12)
-    draws = model.sample(20_000)
+    (draws,) = model.sample(20_000)
     seen = torch.stack([(draws == row).all(1).double().mean() for row in rows])
     assert (seen - probability).abs().sum().item() / 2 < 0.04
     assert sorted(model.outcome[model.segment(1)].unique().tolist()) == [0, 1, 2, 3]

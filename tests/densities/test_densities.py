@@ -33,7 +33,7 @@ DENSITIES = {
     "logistic": lambda: (Logistic((1, 2)), None),
     "flat": lambda: (perturbed(flat_flow(Gaussian((2, 1)), 4, 16)), None),
     "token": lambda: (perturbed(token_flow(Gaussian((1, 2)), 3, 16)), None),
-    "token-by-mixtures": lambda: (perturbed(token_flow(Gaussian((1, 2)), 2, 4, 1, modes=3)), None),
+    "token-by-mixtures": lambda: (perturbed(token_flow(Gaussian((1, 2)), 2, 4, 1, logistics=3)), None),
     "conditional-token": lambda: (
         perturbed(conditional_flow(Gaussian((1, 2)), 2, 16, 1, context=3, tokens=True)),
         torch.ones(1, 3),
@@ -42,7 +42,7 @@ DENSITIES = {
         perturbed(conditional_flow(StudentT((1, 2), 9), 2, 16, 1, context=3, tokens=False)),
         torch.ones(3),
     ),
-    "latent-classes": lambda: (perturbed(CellMixture((3,), 2, classes=4)), None),
+    "cell-mixture": lambda: (perturbed(CellMixture((3,), 2, components=4)), None),
     "zuko-spline": lambda: (ZukoDensity(zuko.flows.NSF(2, transforms=2, hidden_features=[16]), (1, 2)), None),
 }
 

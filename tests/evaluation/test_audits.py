@@ -15,6 +15,7 @@ from tests.evaluation.models_for_tests import (
 
 from tessella.baselines import Independent
 from tessella.baselines.choosing import fit_mixture
+from tessella.dequantizers import CellsConfig
 from tessella.evaluation import (
     Grid,
     agreement_audit,
@@ -25,13 +26,13 @@ from tessella.evaluation import (
     sum_to_one_audit,
 )
 
-GEOMETRIES = ["voronoi", "laguerre", "simplex", "argmax", "binary-argmax", "ordinal"]
+GEOMETRIES = list(CellsConfig.kinds)
 GOOD = {"exact": mixture, "bound": tight}
 
 
 def reference(model):
-    """Latent classes, fitted to rows that the model drew."""
-    rows = model.sample(3000)
+    """A mixture of categoricals, fitted to rows that the model drew."""
+    (rows,) = model.sample(3000)
     return fit_mixture(COUNTS, rows[:2000], rows[2000:])
 
 
@@ -99,8 +100,9 @@ def test_the_bridge_finds_the_mass_where_plain_ratios_do_not():
 def numbers_grid(points: int = 400) -> Grid:
     axis = torch.linspace(-8, 14, points)
     number = Grid.of_axis(axis, torch.full((points,), 22 / points))
-    absent = Grid(torch.zeros(1, 2), torch.ones(1))
-    return absent.plus(Grid.of_axis(torch.tensor([1.0, 2.0])).times(number))
+    codes = Grid.of_codes((3,))
+    absent = codes.where(codes.points[0][:, 0] == 0).times(Grid.of_axis(torch.zeros(1)))
+    return absent.plus(codes.where(codes.points[0][:, 0] > 0).times(number))
 
 
 @pytest.mark.parametrize("spread", [0.3, 1.0])
@@ -149,7 +151,7 @@ def test_bounds_are_in_order_for_every_geometry(geometry):
 def test_a_bound_above_the_truth_leaves_the_sandwich():
     model = tight()
     honest = model.chunked_log_weights
-    model.chunked_log_weights = lambda rows, samples: [weights + 0.5 for weights in honest(rows, samples)]
+    model.chunked_log_weights = lambda *batch, samples: [weights + 0.5 for weights in honest(*batch, samples=samples)]
     result = sandwich_audit(model)
     assert result.passed is False
     assert "above the upper" in result.message
@@ -175,14 +177,14 @@ def test_exact_models_have_nothing_between_the_bounds():
 
 
 def test_entropy_floor():
-    below = floor_audit(evaluate(mixture(), ALL_ROWS, floor=100.0))
+    below = floor_audit(evaluate(mixture(), (ALL_ROWS,), floor=100.0))
     assert below is not None
     assert below.passed is False
     assert "entropy floor" in str(below)
-    above = floor_audit(evaluate(mixture(), ALL_ROWS, floor=0.0))
+    above = floor_audit(evaluate(mixture(), (ALL_ROWS,), floor=0.0))
     assert above is not None
     assert above.passed
-    assert floor_audit(evaluate(mixture(), ALL_ROWS)) is None
+    assert floor_audit(evaluate(mixture(), (ALL_ROWS,))) is None
 
 
 def test_too_many_rows_are_not_enumerated():

@@ -8,7 +8,7 @@ from tessella.evaluation import evaluate
 
 
 def test_evaluation_reports_consistent_numbers():
-    result = evaluate(untrained(), ALL_ROWS.repeat(20, 1), samples=100)
+    result = evaluate(untrained(), (ALL_ROWS.repeat(20, 1),), samples=100)
     assert result.rows == 480
     assert result.elbo_nll > result.iw_nll
     assert 0 < result.gap < result.elbo_nll - result.iw_nll
@@ -19,7 +19,7 @@ def test_evaluation_reports_consistent_numbers():
 
 def test_an_exact_value_stands_for_both_bounds():
     model = mixture()
-    result = evaluate(model, ALL_ROWS, samples=100, floor=0.5)
+    result = evaluate(model, (ALL_ROWS,), samples=100, floor=0.5)
     assert result.elbo_nll == result.iw_nll == pytest.approx(-float(model.log_prob(ALL_ROWS).mean()))
     assert (result.iw_samples, result.gap) == (0, 0.0)
     assert str(result).startswith("exact")
@@ -31,15 +31,15 @@ def test_a_row_that_is_not_finite_is_an_error():
     with torch.no_grad():
         next(model.density.parameters()).fill_(torch.nan)
     with pytest.raises(ValueError, match="24 of 24 rows are not finite"):
-        evaluate(model, ALL_ROWS, samples=5)
+        evaluate(model, (ALL_ROWS,), samples=5)
 
 
 def test_bad_input_is_named():
     with pytest.raises(ValueError, match="got 0 rows and 10 samples"):
-        evaluate(untrained(), ALL_ROWS[:0], samples=10)
+        evaluate(untrained(), (ALL_ROWS[:0],), samples=10)
 
     class NoWeights:
         exact = False
 
     with pytest.raises(TypeError, match="got a NoWeights that is not exact; expected one with importance weights"):
-        evaluate(NoWeights(), ALL_ROWS)
+        evaluate(NoWeights(), (ALL_ROWS,))

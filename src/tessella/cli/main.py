@@ -1,4 +1,4 @@
-"""`tessella COMMAND`: the only place that joins rooms by name."""
+"""`tessella COMMAND`: the only package that joins others by name."""
 
 import sys
 from collections.abc import Callable
@@ -7,12 +7,13 @@ from typing import Any
 from tessella.cli.data import data
 from tessella.cli.demo import demo
 from tessella.cli.evaluate import evaluate
-from tessella.cli.fit import anomalies, fit, score
+from tessella.cli.fit import fit
 from tessella.cli.report import report
-from tessella.cli.reproduce.figures import reproduce
+from tessella.cli.reproduce import reproduce
 from tessella.cli.results import results
 from tessella.cli.sample import sample
-from tessella.cli.train import train
+from tessella.cli.score import anomalies, score
+from tessella.cli.train import train_like
 
 COMMANDS: dict[str, Callable[..., Any]] = {
     "fit": fit,
@@ -20,7 +21,6 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "anomalies": anomalies,
     "sample": sample,
     "report": report,
-    "train": train,
     "evaluate": evaluate,
     "data": data,
     "reproduce": reproduce,
@@ -37,9 +37,10 @@ def main() -> None:
     """Parse the command line, run the command; expected errors become one line and exit code 1."""
     import tyro
 
-    flags = (tyro.conf.OmitArgPrefixes, tyro.conf.OmitSubcommandPrefixes, tyro.conf.ConsolidateSubcommandArgs)
+    flags = (tyro.conf.OmitSubcommandPrefixes, tyro.conf.ConsolidateSubcommandArgs)
     try:
-        tyro.extras.subcommand_cli_from_dict(COMMANDS, prog="tessella", description=DESCRIPTION, config=flags)
+        commands = COMMANDS | {"train": train_like(sys.argv[1:])}
+        tyro.extras.subcommand_cli_from_dict(commands, prog="tessella", description=DESCRIPTION, config=flags)
     except (ValueError, TypeError, ArithmeticError, OSError) as error:
         print(f"tessella: {error}", file=sys.stderr)
         raise SystemExit(1) from error

@@ -1,57 +1,98 @@
 """`tessella train`."""
 
+import argparse
 import os
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Annotated, get_args
 
 import tyro
 
-from tessella.paper.presets import ABOUT, PRESETS
-from tessella.runs import RunConfig
+from tessella.models import TableConfig
+from tessella.paper.tables.recipes import Method, Preset, Recipe, recipe_for
+from tessella.training import TrainingConfig
+
+VALIDATIONS = 25  # of a run with a time to keep
 
 
 @dataclass(frozen=True)
-class TrainCommand(RunConfig):
-    """A run and where it goes."""
+class TrainCommand:
+    """What is trained on, for how long, and everything that is chosen about model and training."""
 
-    out: Path = Path("runs/latest")
-    """Run folder: config.json, metrics.jsonl, model.safetensors, and what resuming needs."""
+    data: tyro.conf.Positional[str]
+    """A table of the catalogue (tessella data list), quantized-NAME for a 2-D toy, or a CSV or Parquet file."""
+    method: Method = "voronoi"
+    """A dequantizer with a flow behind it, or an exact network."""
+    preset: Preset = "best"
+    """best: what docs/results.md was made with, for a GPU; affine: the same with affine couplings; mixture-start: from
+    a fitted mixture of categoricals, on a CPU; small: from scratch, on a CPU; paper: the published architecture."""
+    change: Annotated[tuple[str, ...], tyro.conf.arg(name="set")] = ()
+    """Parts to take from another kind, e.g. --set cells=laguerre; their fields are then listed here."""
+    out: Path | None = None
+    """Run folder: config.json, metrics.jsonl, model.safetensors, and what resuming needs; runs/DATA without it."""
+    minutes: float = 0.0
+    """Train for about so long: steps are timed first, and as many planned as fit. 0 for the steps below."""
+    simulated: bool = False
+    """pokerhands: simulate the hands (their distribution is known) instead of reading the file."""
+    model: Annotated[TableConfig | None, tyro.conf.arg(name="")] = None
+    training: Annotated[TrainingConfig, tyro.conf.arg(name="")] = TrainingConfig()
 
 
-if TYPE_CHECKING:
-    Preset = TrainCommand
-else:
-    Preset = tyro.extras.subcommand_type_from_defaults(
-        {
-            name: TrainCommand(run.data, run.model, run.training, run.preset, out=Path("runs") / name)
-            for name, run in PRESETS.items()
-        },
-        descriptions=ABOUT,
-        prefix_names=False,
-    )
+def train_like(arguments: Sequence[str]) -> Callable[..., None]:
+    """The command `train`, whose fields and defaults are those of the recipe that the arguments ask for."""
+    recipe = _asked_for(arguments) if arguments[:1] == ["train"] else recipe_for("")
+    default = TrainCommand("", model=recipe.model, training=recipe.training)
+
+    def train(run: Annotated[TrainCommand, tyro.conf.arg(name="")] = default) -> None:
+        """Train a model on a table: tessella train mushroom, or tessella train table.csv.
+
+        It starts from the recipe that the results were made with; any field can be changed, e.g. `tessella train
+        nursery --preset small --cells.dim 4 --steps 8000`, and `tessella train nursery --help` lists them all. Killed
+        or interrupted runs continue when the same command is given again. `tessella evaluate FOLDER` says how good the
+        result is.
+        """
+        _train(run)
+
+    return train
 
 
-def train(run: Preset) -> None:
-    """Train a model on a table: tessella train PRESET [--out FOLDER] [any field of the preset].
+def _asked_for(arguments: Sequence[str]) -> Recipe:
+    """The recipe of the data, method, preset and parts that a command line names."""
+    from tessella.configs import changed, parse_changes
 
-    Start from a preset (`custom` is a plain default) and change what you like, e.g.
-    `tessella train nursery --out runs/nursery --dim 4 --steps 8000`. Killed or interrupted runs continue when the same
-    command is given again. `tessella evaluate FOLDER` says how good the result is.
+    words = list(arguments[1:])
+    data = words.pop(0) if words and not words[0].startswith("-") else ""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--method", default="voronoi")
+    parser.add_argument("--preset", default="best")
+    parser.add_argument("--set", nargs="*", default=[], action="extend")
+    asked, _ = parser.parse_known_args(words)
+    if asked.method not in get_args(Method) or asked.preset not in get_args(Preset):
+        return recipe_for(data)  # what is wrong will be said where the whole line is parsed
+    recipe = recipe_for(data, asked.method, asked.preset)
+    return replace(recipe, model=changed(recipe.model, parse_changes(asked.set)))
 
-    Args:
-        run: the preset to start from; `tessella train PRESET --help` lists every field with its value.
-    """
-    from tessella.paper.figures.quantized import draw_training_curve
-    from tessella.runs import train_run
+
+def _train(run: TrainCommand) -> None:
+    from tessella.cli.tables import find_table
+    from tessella.paper.figures.training import draw_training_curve
+    from tessella.runs import DataConfig, RunConfig, train_run
     from tessella.training import RunFolder
 
-    trained, result = train_run(run, run.out)
+    data = DataConfig(run.data, run.simulated)
+    table = find_table(data)
+    assert run.model is not None
+    training = replace(run.training, time_budget=60 * run.minutes) if run.minutes else run.training
+    out = run.out or Path("runs") / Path(run.data).stem
+    config = RunConfig(data, run.model, training, run.preset)
+    trained, result = train_run(config, table, out, VALIDATIONS if run.minutes else None)
     if int(os.environ.get("LOCAL_RANK", "0")) > 0:  # a further process of the same run
         return
-    print(f"{trained.table.name}: validation bound {result.best_validation:.4f} nats at step {result.best_step:,}")
-    if trained.table.partial:
-        print(f"partial data: {trained.table.partial}")
+    kind = "value" if getattr(trained.model, "exact", False) else "bound"
+    print(f"{table.name}: validation {kind} {result.best_validation:.4f} nats at step {result.best_step:,}")
+    if table.partial:
+        print(f"partial data: {table.partial}")
     print(f"stopped by {result.stopped} after {result.steps:,} steps, {result.seconds:.0f} s")
-    curve = draw_training_curve(run.out / "curve.png", RunFolder(run.out).read_metrics(), trained.table.floor)
-    print(f"run folder: {run.out}\ncurve: {curve}\nnext: tessella evaluate {run.out}")
+    curve = draw_training_curve(out / "curve.png", RunFolder(out).read_metrics(), table.floor)
+    print(f"run folder: {out}\ncurve: {curve}\nnext: tessella evaluate {out}")

@@ -1,1 +1,54 @@
-"""`tessella reproduce`: the experiments of the paper, one command each."""
+"""`tessella reproduce EXPERIMENT`: the experiments of the paper, one function each."""
+
+from collections.abc import Callable
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Annotated, Any, Union
+
+import tyro
+
+from tessella.cli.reproduce.figures import cell_map, dequantizers
+from tessella.cli.reproduce.quantized import quantized_2d
+from tessella.cli.reproduce.tables import sampling_speed, tables
+from tessella.cli.reproduce.toys import mixture_2d
+from tessella.cli.reproduce.vectors import continuous
+
+# A further experiment is a function with a docstring and a line here.
+EXPERIMENTS: dict[str, Callable[..., None]] = {
+    "tables": tables,
+    "cell-map": cell_map,
+    "quantized-2d": quantized_2d,
+    "dequantizers": dequantizers,
+    "mixture-2d": mixture_2d,
+    "continuous": continuous,
+    "sampling-speed": sampling_speed,
+}
+
+
+def _chosen(experiment: Callable[..., None]) -> Callable[..., Callable[[], None]]:
+    """The experiment with its arguments, not yet run: errors belong to it, not to the parsing of the command line."""
+
+    @wraps(experiment)
+    def with_arguments(*args: Any, **kwargs: Any) -> Callable[[], None]:
+        return partial(experiment, *args, **kwargs)
+
+    return with_arguments
+
+
+if TYPE_CHECKING:
+    Experiment = Callable[[], None]
+else:
+    Experiment = Union[  # noqa: UP007  # its members are not known before it runs
+        tuple(
+            Annotated[Any, tyro.conf.subcommand(name=name, constructor=_chosen(experiment))]
+            for name, experiment in EXPERIMENTS.items()
+        )
+    ]
+
+
+def reproduce(experiment: Experiment) -> None:
+    """Reproduce an experiment of the paper, with pictures and a record of the numbers.
+
+    Args:
+        experiment: which; `tessella reproduce EXPERIMENT --help` says what it takes.
+    """
+    experiment()

@@ -20,8 +20,8 @@ def tables(
         "blocks",
         "transformer",
     ],
-    simulated: bool = False,
-    preset: Literal["best", "affine", "mixture-start", "paper"] = "best",
+    simulated: Annotated[bool, tyro.conf.arg(aliases=["--dealt"])] = False,
+    preset: Literal["best", "affine", "mixture-start", "small", "paper"] = "best",
     minutes: float = 0.0,
     steps: int = 0,
     seed: int = 0,
@@ -42,10 +42,10 @@ def tables(
     Args:
         data: which table.
         method: a dequantizer with the preset's density, a baseline of the paper, or what one would use instead.
-        simulated: pokerhands: simulate the hands (their law is known) instead of reading the file.
+        simulated: pokerhands: simulate the hands (their distribution is known) instead of reading the file.
         preset: best: our choices, dequantizers learned from scratch, for a GPU; affine: the same with affine couplings;
-            mixture-start: Voronoi from a fitted mixture of categoricals, on a CPU; paper: the published architecture
-            and budget, for a GPU.
+            mixture-start: Voronoi from a fitted mixture of categoricals, on a CPU; small: Voronoi from scratch, on a
+            CPU; paper: the published architecture and budget, for a GPU.
         minutes: train for about so long: steps are timed first, and as many planned as fit. 0 for the preset's steps.
         steps: train for exactly so many steps instead.
         seed: of initialisation, batches, noise and importance samples; the splits are fixed.
@@ -57,14 +57,14 @@ def tables(
         tf32: train with TF32 products of matrices on a GPU; evaluation never uses them.
         progress: show a progress bar.
         threads: of training on a CPU; as many as a trial finds fastest without it.
-        change: fields to change, e.g. --set model.dim=2 training.batch_size=128.
+        change: fields to change, e.g. --set model.cells.dim=2 training.batch_size=128.
         ablation: name of a group; the record goes to results/ablations instead.
         variant: with --ablation: what was changed, in words.
     """
     from tessella import records
     from tessella.configs import parse_changes
     from tessella.paper.tables.run import TableTask, run_table
-    from tessella.runs.run import DataConfig
+    from tessella.runs import DataConfig
 
     if bool(ablation) != bool(variant) or (change and not ablation):
         raise ValueError(
