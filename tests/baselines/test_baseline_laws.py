@@ -17,6 +17,7 @@ from tessella.baselines import (
     Independent,
 )
 from tessella.baselines import base as base_module
+from tessella.data import Rows
 from tessella.training import Trainable, TrainingConfig, fit
 
 COUNTS = (3, 1, 4, 2)
@@ -185,7 +186,7 @@ def test_training_finds_a_dependence_between_variables(name, tmp_path):
     config = TrainingConfig(
         steps=500, batch_size=128, learning_rate=1e-2, warmup_steps=20, ema_decay=0.9, accelerator="cpu", progress=False
     )
-    result = fit(model, rows, rows[:500], config, tmp_path)
+    result = fit(model, Rows(rows), Rows(rows[:500]), config, tmp_path)
     assert result.steps == 500
     assert truth - 0.01 < model.nll(rows).mean().item() < truth + 0.1 * (alone - truth)
 

@@ -12,7 +12,7 @@ from torch.autograd.functional import jacobian
 from tessella import ActNorm, Bijection, Box, CellBijection, Chain, Invert, Laguerre, Voronoi
 from tessella.bijections import SQUASHINGS, ContextAffine, Coupling, Flattened, LogisticMixture, VariableCoupling
 from tessella.geometry import Tessellation
-from tessella.nets import MLP, TokenTransformer
+from tessella.nets import MLP, Transformer
 
 Case = tuple[Bijection, Tensor, Any]  # the map, points of its domain, its context
 BATCH = 6
@@ -61,22 +61,22 @@ CASES: dict[str, Callable[[], Case]] = {
         torch.randn(BATCH, 4),
     ),
     "coupling-of-tokens": lambda: (
-        perturbed(Coupling(4, [1, 3], TokenTransformer(3, 2, 4, 8), event_dim=2)),
+        perturbed(Coupling(4, [1, 3], Transformer(2, 4, 8, positions=3), event_dim=2)),
         torch.randn(BATCH, 3, 4),
         None,
     ),
     "coupling-of-variables": lambda: (
-        perturbed(VariableCoupling([True, False, True], TokenTransformer(3, 2, 4, 8))),
+        perturbed(VariableCoupling([True, False, True], Transformer(2, 4, 8, positions=3))),
         torch.randn(BATCH, 3, 2),
         None,
     ),
     "coupling-by-mixtures": lambda: (
-        perturbed(Coupling(4, [1, 3], TokenTransformer(3, 2, 28, 8), 2, LogisticMixture(4))),
+        perturbed(Coupling(4, [1, 3], Transformer(2, 28, 8, positions=3), 2, LogisticMixture(4))),
         torch.randn(BATCH, 3, 4),
         None,
     ),
     "coupling-of-variables-by-mixtures": lambda: (
-        perturbed(VariableCoupling([True, False, True], TokenTransformer(3, 2, 10, 8), LogisticMixture(1))),
+        perturbed(VariableCoupling([True, False, True], Transformer(2, 10, 8, positions=3), LogisticMixture(1))),
         torch.randn(BATCH, 3, 2),
         None,
     ),

@@ -3,7 +3,7 @@
 import torch
 
 from tessella.dequantizers.profiles import profile_positions
-from tessella.models import SemiDiscreteConfig, build
+from tessella.dequantizers import SimplexConfig, VoronoiConfig
 
 
 def test_an_order_that_nobody_told_shows_in_the_positions():
@@ -21,17 +21,18 @@ def test_an_order_that_nobody_told_shows_in_the_positions():
 def test_positions_are_finite_and_distinct_for_ragged_and_degenerate_tables():
     codes = torch.stack([torch.zeros(50).long(), torch.randint(2, (50,)), torch.randint(7, (50,))], -1)
     counts = (1, 2, 9)  # two categories of the last variable never occur
-    model = build(SemiDiscreteConfig(dim=3, box=2.0), counts)
-    model.dequantizer.cells.arrange(codes)
-    tessellation = model.dequantizer.cells.map.tessellation
+    cells = VoronoiConfig(dim=3, box=2.0).build(counts)
+    cells.arrange(codes)
+    tessellation = cells.map.tessellation
     assert tessellation.anchors.isfinite().all()
     tessellation.check()
-    x, _ = model.dequantizer.dequantize(codes)
-    assert torch.equal(model.dequantizer.quantize(x), codes)
+    x, _ = cells.forward(torch.randn(50, 3, 3), codes)
+    assert torch.equal(cells.quantize(x), codes)
 
 
-def test_fixed_geometries_stay():
-    model = build(SemiDiscreteConfig(dequantizer="binary-argmax"), (3, 4))
-    before = model.dequantizer.cells.centre(torch.tensor([[1, 2]]))
-    model.dequantizer.cells.arrange(torch.zeros(5, 2, dtype=torch.int64))
-    assert torch.equal(model.dequantizer.cells.centre(torch.tensor([[1, 2]])), before)
+def test_what_is_fixed_or_asked_to_stay_stays():
+    codes = torch.tensor([[1, 2]])
+    for cells in (SimplexConfig().build((3, 4)), VoronoiConfig(placement="random").build((3, 4))):
+        before = cells.centre(codes)
+        cells.arrange(torch.zeros(5, 2, dtype=torch.int64))
+        assert torch.equal(cells.centre(codes), before)

@@ -111,9 +111,17 @@ def test_a_budget_plans_steps_once(tmp_path):
     assert first["training"]["time_budget"] == pytest.approx(1.2)
 
 
+@pytest.mark.parametrize("method", ["transformer", "voronoi"])
+def test_a_budgets_pace_is_measured_once(method, tmp_path, monkeypatch):
+    monkeypatch.setattr("tessella.training.run.usable", lambda: 2)  # so that a run has threads to choose
+    monkeypatch.setattr("tessella.training.run.measure_pace", None)  # and would look for their pace
+    record = run_table(task(method, steps=0, minutes=0.02), tmp_path)
+    assert record["training"]["time_budget"] == pytest.approx(1.2)
+
+
 def test_pace_leaves_model_and_noise_alone():
     model = build_network(recipe_of(task("transformer")).model, (2, 3))
-    rows = torch.zeros(50, 2, dtype=torch.int64)
+    rows = Rows(torch.zeros(50, 2, dtype=torch.int64))
     weights = {name: weight.clone() for name, weight in model.state_dict().items()}
     noise = torch.get_rng_state()
     pace = measure_pace(model, rows, rows, TrainingConfig(batch_size=16, accelerator="cpu", progress=False))

@@ -63,6 +63,12 @@ def test_the_mixture_passes_the_flow_on_clusters(tmp_path):
     assert nll["mixture"] < nll["coupling"] - 0.3
 
 
+def test_a_budgets_pace_is_measured_once(tmp_path, monkeypatch):
+    monkeypatch.setattr("tessella.training.run.usable", lambda: 2)  # so that a run has threads to choose
+    monkeypatch.setattr("tessella.training.run.measure_pace", None)  # and would look for their pace
+    assert run_continuous(task("mixture", steps=0, minutes=0.02), tmp_path)["steps"] > 0
+
+
 def test_the_same_command_continues_the_run_it_finds(tmp_path):
     """Also where the steps were planned from a time budget, and timing them again would give others."""
     minutes = {"steps": 0, "minutes": 0.02}

@@ -7,6 +7,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
+from tessella.data import Rows
 from tessella.training import FitResult, TrainingConfig, fit
 
 
@@ -60,6 +61,14 @@ def noisy_rows(number: int) -> Tensor:
     return torch.randn(number, 3, generator=generator, dtype=torch.float32)
 
 
+def gaussian_source(number: int = 64, dim: int = 2) -> Rows:
+    return Rows(gaussian_rows(number, dim))
+
+
+def noisy_source(number: int) -> Rows:
+    return Rows(noisy_rows(number))
+
+
 NOISY = TrainingConfig(
     steps=300,
     batch_size=16,
@@ -79,7 +88,7 @@ def fit_noisy(folder: Path, config: TrainingConfig = NOISY) -> FitResult:
     with torch.random.fork_rng():
         torch.manual_seed(5)
         model = Noisy()
-    return fit(model, noisy_rows(50), noisy_rows(30), config, folder, about={"model": "noisy"})
+    return fit(model, noisy_source(50), noisy_source(30), config, folder, about={"model": "noisy"})
 
 
 def fit_noisy_until_killed(folder: Path, config: TrainingConfig, writes: int, before: bool) -> None:

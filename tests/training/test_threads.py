@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from small_models import NOISY, Noisy, fit_noisy, noisy_rows
+from small_models import NOISY, Noisy, fit_noisy, noisy_source
 
 from tessella.training import RunFolder, fit
 from tessella.training.pace import Pace, measure_pace
@@ -14,10 +14,10 @@ from tessella.training.threads import (
     STRETCH,
     Watch,
     candidates,
+    contended,
     cpu_quota,
     fastest,
-    hindered,
-    unhindered,
+    uncontended,
     usable,
     using,
 )
@@ -72,9 +72,9 @@ def test_what_is_usable_does_not_depend_on_what_is_used(monkeypatch):
 @pytest.mark.parametrize(("busy", "expected"), [(False, 4), (True, 1)])
 def test_work_without_a_trial_takes_one_thread_where_more_would_wait(monkeypatch, busy: bool, expected: int):
     monkeypatch.setattr("tessella.training.threads.usable", lambda: 4)
-    monkeypatch.setattr("tessella.training.threads.hindered", lambda threads, meetings: busy)
+    monkeypatch.setattr("tessella.training.threads.contended", lambda threads, additions: busy)
     before = torch.get_num_threads()
-    assert unhindered() == expected
+    assert uncontended() == expected
     assert torch.get_num_threads() == before
 
 
@@ -110,7 +110,7 @@ def test_threads_that_wait_for_each_other_are_noticed(wait: int, expected: bool)
         return now
 
     with using(2):
-        assert hindered(2, clock=clock) == expected
+        assert contended(2, clock=clock) == expected
         assert torch.get_num_threads() == 2
 
 
@@ -156,7 +156,7 @@ def test_a_resumed_run_keeps_its_threads(tmp_path: Path, monkeypatch):
     """Threads that a run has chosen are part of its state: others would round differently."""
     monkeypatch.setattr("tessella.training.run.usable", lambda: 4)
     config = replace(NOISY, steps=20, time_budget=1e-9)
-    model, rows, about = Noisy(), (noisy_rows(50), noisy_rows(30)), {"model": "noisy"}
+    model, rows, about = Noisy(), (noisy_source(50), noisy_source(30)), {"model": "noisy"}
     first = fit(model, *rows, config, tmp_path, about, pace=Pace(0.1, 0.1, threads=2))
     assert (first.stopped, first.threads) == ("time_budget", 2)
     seen = seen_in(monkeypatch)
@@ -179,15 +179,15 @@ def test_threads_are_chosen_again_when_the_pace_collapses(tmp_path: Path, monkey
     monkeypatch.setattr("tessella.training.run.Watch", Collapses)
     monkeypatch.setattr("tessella.training.run.measure_pace", measured)
     config = replace(NOISY, steps=10, progress=True)
-    fit(Noisy(), noisy_rows(50), noisy_rows(30), config, tmp_path, pace=Pace(0.1, 0.1, threads=2))
+    fit(Noisy(), noisy_source(50), noisy_source(30), config, tmp_path, pace=Pace(0.1, 0.1, threads=2))
     assert seen == [2] * 5 + [1] * 5
     assert asked == [False]
     said = capsys.readouterr().err
     assert "threads: 2 of 2, 10 steps/s" in said
     assert "threads: 1 instead of 2, as the pace collapsed; 5 steps/s" in said
-    standing = RunFolder(tmp_path).standing()
-    assert standing is not None
-    assert (standing.threads, standing.pace) == (1, 0.2)
+    state = RunFolder(tmp_path).state()
+    assert state is not None
+    assert (state.threads, state.pace) == (1, 0.2)
 
 
 def test_pace_tries_what_is_usable_and_only_that_which_was_asked_for(monkeypatch):
@@ -200,9 +200,9 @@ def test_pace_tries_what_is_usable_and_only_that_which_was_asked_for(monkeypatch
     monkeypatch.setattr("tessella.training.pace.fastest", choose)
     monkeypatch.setattr("tessella.training.pace.usable", lambda: 4)
     before = torch.get_num_threads()
-    assert measure_pace(Noisy(), noisy_rows(50), noisy_rows(30), NOISY).threads == 4
+    assert measure_pace(Noisy(), noisy_source(50), noisy_source(30), NOISY).threads == 4
     assert tried == [1, 2, 4]
-    assert measure_pace(Noisy(), noisy_rows(50), noisy_rows(30), replace(NOISY, threads=3)).threads == 3
+    assert measure_pace(Noisy(), noisy_source(50), noisy_source(30), replace(NOISY, threads=3)).threads == 3
     assert tried == [3]
     assert torch.get_num_threads() == before
 

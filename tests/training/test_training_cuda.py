@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file
-from tests.training.small_models import NOISY, Noisy, noisy_rows
+from tests.training.small_models import NOISY, Noisy, noisy_source
 from torch import Tensor
 
 from tessella.training import NonFiniteError, RunFolder, fit
@@ -18,7 +18,7 @@ ON_GPU = replace(NOISY, steps=60, accelerator="cuda", log_every=1)
 
 def train(folder: Path, **changes) -> list[dict]:
     torch.manual_seed(5)
-    fit(Noisy(), noisy_rows(50), noisy_rows(30), replace(ON_GPU, **changes), folder)
+    fit(Noisy(), noisy_source(50), noisy_source(30), replace(ON_GPU, **changes), folder)
     return [{k: v for k, v in line.items() if k != "seconds"} for line in RunFolder(folder).read_metrics()]
 
 
@@ -35,14 +35,14 @@ def test_captured_run_resumes_where_it_stood(tmp_path: Path):
 
     class Stops(Noisy):
         def nll(self, batch: Tensor) -> Tensor:
-            if not self.training and RunFolder(tmp_path / "parts").standing() is not None:
+            if not self.training and RunFolder(tmp_path / "parts").state() is not None:
                 raise KeyboardInterrupt
             return super().nll(batch)
 
     torch.manual_seed(5)
     with pytest.raises(KeyboardInterrupt):
-        fit(Stops(), noisy_rows(50), noisy_rows(30), ON_GPU, tmp_path / "parts")
-    assert RunFolder(tmp_path / "parts").standing().step == 7
+        fit(Stops(), noisy_source(50), noisy_source(30), ON_GPU, tmp_path / "parts")
+    assert RunFolder(tmp_path / "parts").state().step == 7
     parts = train(tmp_path / "parts")
     for one, other in zip(whole, parts, strict=True):
         assert all(other[name] == pytest.approx(one[name], rel=1e-5) for name in one)
@@ -61,7 +61,57 @@ def test_trouble_between_two_looks_is_dated_and_stays_off_the_disk(tmp_path: Pat
 
     config = replace(ON_GPU, log_every=10, checkpoint_every=10, validate_every=100, compile=compile)
     with pytest.raises(NonFiniteError) as caught:
-        fit(Breaks(), noisy_rows(50), noisy_rows(30), config, tmp_path)
+        fit(Breaks(), noisy_source(50), noisy_source(30), config, tmp_path)
     assert (caught.value.step, caught.value.parts) == (13, ("loss",))
-    assert RunFolder(tmp_path).standing().step == 10
+    assert RunFolder(tmp_path).state().step == 10
     assert all(tensor.isfinite().all() for tensor in load_file(caught.value.checkpoint).values())
+
+
+class LooksAtItsLoss(Noisy):
+    """A host sync in the middle of an update, after noise was drawn: no graph can hold it."""
+
+    def loss(self, batch: Tensor) -> Tensor:
+        loss = super().loss(batch)
+        return loss if loss.item() < 1e9 else loss.detach()
+
+
+class Refuses(LooksAtItsLoss):
+    capturable = False
+    not_capturable_because = "it looks at its loss"
+
+
+class Breaks(Noisy):
+    """Something that is no error of CUDA's, in the capture alone."""
+
+    def loss(self, batch: Tensor) -> Tensor:
+        noise = super().loss(batch)
+        if torch.cuda.is_current_stream_capturing():
+            raise ValueError("not now")
+        return noise
+
+
+@pytest.mark.parametrize(
+    ("model", "reason"),
+    [(LooksAtItsLoss, "Error: CUDA error: operation not permitted"), (Refuses, "looks at its"), (Breaks, "not now")],
+)
+def test_what_cannot_be_captured_trains_eagerly(tmp_path: Path, capsys, model: type[Noisy], reason: str):
+    runs = {}
+    for compile in ("off", "auto"):
+        torch.manual_seed(5)
+        config = replace(ON_GPU, compile=compile, progress=True)
+        fit(model(), noisy_source(50), noisy_source(30), config, tmp_path / compile)
+        runs[compile] = load_file(tmp_path / compile / "resume.safetensors")
+    assert all(torch.equal(tensor, runs["auto"][name]) for name, tensor in runs["off"].items())
+    assert RunFolder(tmp_path / "off").state().eager_because == ""
+    assert reason in RunFolder(tmp_path / "auto").state().eager_because
+    assert capsys.readouterr().err.count("updates run eagerly, not as a CUDA graph") == 1
+
+
+def test_a_failed_capture_leaves_the_device_as_it_was(tmp_path: Path):
+    stream = torch.cuda.current_stream()
+    fit(LooksAtItsLoss(), noisy_source(50), noisy_source(30), ON_GPU, tmp_path)
+    assert torch.cuda.current_stream() == stream
+    torch.randn(3, device="cuda")
+    torch.cuda.empty_cache()  # an error while the allocator believes that a capture goes on
+    train(tmp_path / "captured")
+    assert RunFolder(tmp_path / "captured").state().eager_because == ""

@@ -1,5 +1,6 @@
 """What `fit` promises, on a model whose optimum is known."""
 
+import json
 import os
 import signal
 from dataclasses import replace
@@ -10,10 +11,12 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from safetensors.torch import load_file
-from tests.training.small_models import NOISY, Gaussian, Noisy, fit_noisy, gaussian_rows, noisy_rows
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
+from tests.training.small_models import NOISY, Gaussian, Noisy, fit_noisy, gaussian_rows, gaussian_source, noisy_source
 from torch import Tensor
 
+from tessella.data import Rows
 from tessella.training import NonFiniteError, RunFolder, TrainingConfig, evaluate, fit, load_best
 from tessella.training.schedule import learning_rate
 
@@ -32,7 +35,7 @@ QUICK = TrainingConfig(
 
 def test_reaches_the_maximum_likelihood(tmp_path: Path):
     rows, model = gaussian_rows(), Gaussian()
-    result = fit(model, rows, rows, replace(QUICK, steps=400, batch_size=64, ema_decay=0.9), tmp_path)
+    result = fit(model, Rows(rows), Rows(rows), replace(QUICK, steps=400, batch_size=64, ema_decay=0.9), tmp_path)
     torch.testing.assert_close(model.mean.detach(), rows.mean(0), atol=1e-3, rtol=0)
     optimum = float(rows.std(0, correction=0).log().sum()) + 2 * 0.5
     assert result.best_validation == pytest.approx(optimum, abs=1e-5)
@@ -42,16 +45,16 @@ def test_reaches_the_maximum_likelihood(tmp_path: Path):
 
 def test_saved_model_reproduces_the_reported_value_exactly(tmp_path: Path):
     model, fresh = Noisy(), Noisy()
-    result = fit(model, noisy_rows(50), noisy_rows(30), NOISY, tmp_path)
+    result = fit(model, noisy_source(50), noisy_source(30), NOISY, tmp_path)
     load_best(fresh, tmp_path)
     state = torch.get_rng_state()
-    assert evaluate(fresh, noisy_rows(30), NOISY) == result.best_validation
-    assert evaluate(model, noisy_rows(30), NOISY) == result.best_validation
+    assert evaluate(fresh, noisy_source(30), NOISY) == result.best_validation
+    assert evaluate(model, noisy_source(30), NOISY) == result.best_validation
     assert torch.equal(torch.get_rng_state(), state)
 
 
 def test_metrics_are_what_was_measured(tmp_path: Path):
-    result = fit(Gaussian(), gaussian_rows(), gaussian_rows(), QUICK, tmp_path)
+    result = fit(Gaussian(), gaussian_source(), gaussian_source(), QUICK, tmp_path)
     lines = RunFolder(tmp_path).read_metrics()
     assert [line["step"] for line in lines] == [0, 10, 20, 30, 40]
     assert min(line["validation"] for line in lines) == result.best_validation
@@ -64,7 +67,7 @@ def test_the_callers_generator_is_left_alone(tmp_path: Path):
     torch.manual_seed(3)
     expected = torch.rand(3)
     torch.manual_seed(3)
-    fit(Gaussian(), gaussian_rows(), gaussian_rows(), QUICK, tmp_path)
+    fit(Gaussian(), gaussian_source(), gaussian_source(), QUICK, tmp_path)
     assert torch.equal(torch.rand(3), expected)
 
 
@@ -73,9 +76,9 @@ def test_stops_when_validation_stops_improving(tmp_path: Path):
         def nll(self, batch: Tensor) -> Tensor:
             return super().nll(batch) if self.training else -super().nll(batch)
 
-    result = fit(Worsens(), gaussian_rows(), gaussian_rows(), replace(QUICK, patience=2), tmp_path)
+    result = fit(Worsens(), gaussian_source(), gaussian_source(), replace(QUICK, patience=2), tmp_path)
     assert (result.stopped, result.steps, result.best_step) == ("patience", 20, 0)
-    again = fit(Worsens(), gaussian_rows(), gaussian_rows(), replace(QUICK, patience=2), tmp_path)
+    again = fit(Worsens(), gaussian_source(), gaussian_source(), replace(QUICK, patience=2), tmp_path)
     assert again == result
 
 
@@ -96,7 +99,7 @@ def test_a_run_says_why_it_stops_early(tmp_path: Path, capsys, monkeypatch, chan
 
     monkeypatch.setattr("sys.stderr.isatty", lambda: terminal, raising=False)
     config = replace(QUICK, progress=True, **change)
-    result = fit(Worsens(), gaussian_rows(), gaussian_rows(), config, tmp_path)
+    result = fit(Worsens(), gaussian_source(), gaussian_source(), config, tmp_path)
     *_, bar, last = ["", *capsys.readouterr().err.splitlines()]
     assert f"{result.steps}/40" in (bar if said else last)
     assert said in last
@@ -143,7 +146,7 @@ def test_validation_rows_limits_what_is_read(tmp_path: Path):
             return super().nll(batch)
 
     config = replace(QUICK, validation_rows=10, batch_size=4, steps=1)
-    fit(Counts(), gaussian_rows(), gaussian_rows(), config, tmp_path)
+    fit(Counts(), gaussian_source(), gaussian_source(), config, tmp_path)
     before, after = torch.cat(seen[:3]), torch.cat(seen[3:])
     assert torch.equal(before, after)
     assert len({tuple(row.tolist()) for row in before}) == 10
@@ -151,18 +154,33 @@ def test_validation_rows_limits_what_is_read(tmp_path: Path):
 
 
 def test_another_config_is_refused_by_name(tmp_path: Path):
-    fit(Gaussian(), gaussian_rows(), gaussian_rows(), QUICK, tmp_path, about={"model": {"width": 1}})
+    fit(Gaussian(), gaussian_source(), gaussian_source(), QUICK, tmp_path, about={"model": {"width": 1}})
     other = replace(QUICK, batch_size=8, seed=7, checkpoint_every=3)
     with pytest.raises(ValueError, match="another config") as caught:
-        fit(Gaussian(), gaussian_rows(), gaussian_rows(), other, tmp_path, about={"model": {"width": 2}})
+        fit(Gaussian(), gaussian_source(), gaussian_source(), other, tmp_path, about={"model": {"width": 2}})
     message = str(caught.value)
     assert "training.batch_size: 32 there, 8 asked for" in message
     assert "training.seed: 0 there, 7 asked for" in message
     assert "run.model.width: 1 there, 2 asked for" in message
     assert "checkpoint_every" not in message
-    assert fit(Gaussian(), gaussian_rows(), gaussian_rows(), other, tmp_path, resume=False).steps == 40
-    with pytest.raises(ValueError, match=r"data\.train: \[64, 2\] there, \[30, 2\] asked for"):
-        fit(Gaussian(), gaussian_rows(30), gaussian_rows(), other, tmp_path)
+    assert fit(Gaussian(), gaussian_source(), gaussian_source(), other, tmp_path, resume=False).steps == 40
+    with pytest.raises(ValueError, match=r"data\.train: \[\[64, 2\]\] there, \[\[30, 2\]\] asked for"):
+        fit(Gaussian(), gaussian_source(30), gaussian_source(), other, tmp_path)
+
+
+def test_a_folder_of_an_earlier_version_is_continued(tmp_path: Path):
+    """It said [rows, columns] where there is a list of shapes now, and "standing" where there is "state"."""
+    fit(Gaussian(), gaussian_source(), gaussian_source(), QUICK, tmp_path)
+    resume, config = tmp_path / "resume.safetensors", json.loads((tmp_path / "config.json").read_text())
+    with safe_open(resume, framework="pt") as file:
+        state = json.loads(file.metadata()["state"])
+    del state["eager_because"]
+    save_file(load_file(resume), resume, {"standing": json.dumps(state)})
+    config["data"] = {"train": [64, 2], "validation": [64, 2]}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    assert fit(Gaussian(), gaussian_source(), gaussian_source(), QUICK, tmp_path).steps == 40
+    with pytest.raises(ValueError, match=r"data\.train: \[\[64, 2\]\] there, \[\[30, 2\]\] asked for"):
+        fit(Gaussian(), gaussian_source(30), gaussian_source(), QUICK, tmp_path)
 
 
 def test_interrupted_run_keeps_the_best_model_and_continues_exactly(tmp_path: Path):
@@ -178,12 +196,12 @@ def test_interrupted_run_keeps_the_best_model_and_continues_exactly(tmp_path: Pa
     torch.manual_seed(5)
     config = replace(NOISY, steps=40)
     handler = signal.getsignal(signal.SIGINT)
-    result = fit(Interrupted(), noisy_rows(50), noisy_rows(30), config, tmp_path, about={"model": "noisy"})
+    result = fit(Interrupted(), noisy_source(50), noisy_source(30), config, tmp_path, about={"model": "noisy"})
     assert (result.stopped, result.steps) == ("interrupted", 17)
     assert signal.getsignal(signal.SIGINT) is handler
     best = Noisy()
     load_best(best, tmp_path)
-    assert evaluate(best, noisy_rows(30), config) == result.best_validation
+    assert evaluate(best, noisy_source(30), config) == result.best_validation
     assert fit_noisy(tmp_path, config).stopped == "steps"
     fit_noisy(tmp_path / "whole", config)
     resumed, whole = (load_file(path / "resume.safetensors") for path in (tmp_path, tmp_path / "whole"))
@@ -208,7 +226,7 @@ class Breaks(Gaussian):
 
 @pytest.mark.parametrize(("part", "parts"), [("loss", ("loss",)), ("mean", ("mean",))])
 def test_non_finite_numbers_stop_the_run_and_stay_off_the_disk(tmp_path: Path, part: str, parts: tuple[str, ...]):
-    rows = gaussian_rows()
+    rows = gaussian_source()
     with pytest.raises(NonFiniteError) as caught:
         fit(Breaks(25, part), rows, rows, QUICK, tmp_path)
     assert (caught.value.step, caught.value.parts) == (25, parts)
@@ -227,7 +245,7 @@ def test_a_validation_that_is_not_finite_is_written_as_null_and_never_best(tmp_p
         def nll(self, batch: Tensor) -> Tensor:
             return super().nll(batch) + (0 if self.training or self.mean.sum() > 1 else float("inf"))
 
-    result = fit(Overflows(), gaussian_rows(), gaussian_rows(), QUICK, tmp_path)
+    result = fit(Overflows(), gaussian_source(), gaussian_source(), QUICK, tmp_path)
     lines = RunFolder(tmp_path).read_metrics()
     assert lines[0]["validation"] is None
     assert result.best_validation == min(line["validation"] for line in lines if line["validation"] is not None)
@@ -241,13 +259,13 @@ def test_a_table_smaller_than_the_batch_is_the_batch(tmp_path: Path):
             sizes.append(len(batch))
             return super().loss(batch)
 
-    fit(Sizes(), gaussian_rows(5), gaussian_rows(), replace(QUICK, steps=3), tmp_path)
+    fit(Sizes(), gaussian_source(5), gaussian_source(), replace(QUICK, steps=3), tmp_path)
     assert sizes == [5, 5, 5]
 
 
 def test_progress_bar_shows_what_people_watch(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     config = replace(QUICK, progress=True, time_budget=1000)
-    result = fit(Gaussian(), gaussian_rows(), gaussian_rows(), config, tmp_path)
+    result = fit(Gaussian(), gaussian_source(), gaussian_source(), config, tmp_path)
     shown = capsys.readouterr().err.split("\r")[-1]
     assert f"best {result.best_validation:.4f}" in shown
     assert all(word in shown for word in ("40/40", "loss", "steps/s", "0:00:00 left"))
@@ -256,14 +274,21 @@ def test_progress_bar_shows_what_people_watch(tmp_path: Path, capsys: pytest.Cap
 @pytest.mark.parametrize(
     ("model", "train", "validation", "message"),
     [
-        (torch.nn.Linear(2, 2), gaussian_rows(), gaussian_rows(), "model: got Linear; expected an nn.Module with loss"),
-        (Gaussian(), gaussian_rows(0), gaussian_rows(), "train: got shape .* expected at least one row"),
-        (Gaussian(), gaussian_rows(), gaussian_rows(4, 3), r"validation: got rows of shape \(3,\)"),
-        (Gaussian().requires_grad_(False), gaussian_rows(), gaussian_rows(), "has no parameter that requires"),
+        (
+            torch.nn.Linear(2, 2),
+            gaussian_source(),
+            gaussian_source(),
+            "model: got Linear; expected an nn.Module with loss",
+        ),
+        (Gaussian(), gaussian_rows(), gaussian_source(), r"train: got a tensor of shape \(64, 2\); .* Rows\(tensor\)"),
+        (Gaussian(), gaussian_source(), gaussian_rows(), r"validation: got a tensor of shape .* Rows\(tensor\)"),
+        (Gaussian(), [[1.0, 2.0]], gaussian_source(), "train: got list; expected a source, with len, batch, to and"),
+        (Gaussian(), gaussian_source(), gaussian_source(4, 3), r"validation: got rows of shape \(3,\)"),
+        (Gaussian().requires_grad_(False), gaussian_source(), gaussian_source(), "has no parameter that requires"),
     ],
-    ids=["model", "train", "validation", "frozen"],
+    ids=["model", "train", "validation", "no source", "other rows", "frozen"],
 )
-def test_errors_teach(tmp_path: Path, model, train: Tensor, validation: Tensor, message: str):
+def test_errors_teach(tmp_path: Path, model, train, validation, message: str):
     with pytest.raises((TypeError, ValueError), match=message):
         fit(model, train, validation, QUICK, tmp_path)
 
@@ -278,11 +303,11 @@ def test_wrong_shapes_of_loss_and_nll_are_named(tmp_path: Path):
             return super().nll(batch).mean()
 
     with pytest.raises(ValueError, match=r"model\.loss: got shape \(32,\); expected a scalar"):
-        fit(Vector(), gaussian_rows(), gaussian_rows(), QUICK, tmp_path / "loss")
+        fit(Vector(), gaussian_source(), gaussian_source(), QUICK, tmp_path / "loss")
     with pytest.raises(ValueError, match=r"model\.nll: got shape \(\); expected \(32,\)"):
-        fit(Scalar(), gaussian_rows(), gaussian_rows(), QUICK, tmp_path / "nll")
+        fit(Scalar(), gaussian_source(), gaussian_source(), QUICK, tmp_path / "nll")
 
 
 def test_about_must_be_json(tmp_path: Path):
     with pytest.raises(TypeError, match=r"about: .*Tensor"):
-        fit(Gaussian(), gaussian_rows(), gaussian_rows(), QUICK, tmp_path, about={"anchors": torch.zeros(2)})
+        fit(Gaussian(), gaussian_source(), gaussian_source(), QUICK, tmp_path, about={"anchors": torch.zeros(2)})

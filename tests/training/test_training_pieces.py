@@ -5,9 +5,10 @@ from itertools import pairwise
 
 import pytest
 import torch
-from tests.training.small_models import NOISY, Gaussian, Noisy, gaussian_rows, noisy_rows
+from tests.training.small_models import NOISY, Gaussian, Noisy, gaussian_rows, noisy_source
 from torch import nn
 
+from tessella.data import Rows
 from tessella.training import TrainingConfig, average_decay, learning_rate
 from tessella.training.batches import Batches
 from tessella.training.step import NO_STEP, TrainingStep
@@ -89,39 +90,39 @@ def test_a_parameter_outside_the_loss_is_left_alone():
 
 @pytest.mark.parametrize(("rows", "size"), [(10, 3), (12, 4), (5, 8)])
 def test_an_epoch_shows_every_row_at_most_once_and_epochs_differ(rows: int, size: int):
-    batches = Batches(torch.arange(rows), size, seed=2)
-    epochs = [torch.cat([batches(e * batches.per_epoch + i) for i in range(batches.per_epoch)]) for e in range(3)]
+    batches = Batches(Rows(torch.arange(rows)), size, seed=2)
+    epochs = [torch.cat([batches(e * batches.per_epoch + i)[0] for i in range(batches.per_epoch)]) for e in range(3)]
     for epoch in epochs:
         assert len(set(epoch.tolist())) == len(epoch) == rows - rows % batches.size
     assert not torch.equal(epochs[0], epochs[1])
 
 
 def test_batches_are_a_function_of_seed_and_step():
-    rows = torch.arange(100)
+    rows = Rows(torch.arange(100))
     forwards, backwards = Batches(rows, 7, seed=2), Batches(rows, 7, seed=2)
-    one = [forwards(step) for step in range(40)]
+    one = [forwards(step)[0] for step in range(40)]
     torch.rand(5)
-    other = [backwards(step) for step in reversed(range(40))][::-1]
+    other = [backwards(step)[0] for step in reversed(range(40))][::-1]
     assert all(torch.equal(a, b) for a, b in zip(one, other, strict=True))
-    assert not torch.equal(one[0], Batches(rows, 7, seed=3)(0))
+    assert not torch.equal(one[0], Batches(rows, 7, seed=3)(0)[0])
 
 
 @pytest.mark.parametrize(("rows", "size"), [(100, 8), (7, 8)])
 def test_processes_share_the_global_batch(rows: int, size: int):
-    table = torch.arange(rows)
+    table = Rows(torch.arange(rows))
     whole = Batches(table, size, seed=2)
     shares = [Batches(table, size, seed=2, rank=rank, processes=4) for rank in range(4)]
     for step in range(5):
-        parts = torch.cat([share(step) for share in shares])
+        parts = torch.cat([share(step)[0] for share in shares])
         assert len(set(parts.tolist())) == len(parts) == min(size, rows) // 4 * 4
         if size <= rows:
-            assert torch.equal(parts, whole(step))
+            assert torch.equal(parts, whole(step)[0])
 
 
 def test_validation_noise_does_not_depend_on_the_number_of_processes():
-    model, rows = Noisy().eval(), noisy_rows(70)
-    whole = nll_sums(model, rows, NOISY)
-    parts = [nll_sums(model, rows, NOISY, rank, processes=3) for rank in range(3)]
+    model, source, rows = Noisy().eval(), noisy_source(70), torch.arange(70)
+    whole = nll_sums(model, source, rows, NOISY)
+    parts = [nll_sums(model, source, rows, NOISY, rank, processes=3) for rank in range(3)]
     assert torch.equal(sum(parts), whole)
     assert len(whole) == 5
 

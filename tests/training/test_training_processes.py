@@ -15,7 +15,7 @@ from tessella.training import RunFolder
 
 def test_two_processes_train_as_one_with_the_same_global_batch(tmp_path: Path):
     root = Path(__file__).parents[2]
-    environment = {**os.environ, "PYTHONPATH": str(root)}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(root), str(root / "src")])}
     script = [sys.executable, two_processes.__file__, str(tmp_path / "two"), "2"]
     done = subprocess.run(script, env=environment, check=True, timeout=120, capture_output=True, text=True)
     assert done.stdout.count("satisfied") == 2, done.stderr

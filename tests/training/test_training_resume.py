@@ -67,15 +67,15 @@ def test_killed_at_random_moments(tmp_path: Path, uninterrupted: Path):
 
 
 def step_on_disk(folder: Path) -> int:
-    standing = RunFolder(folder).standing()
-    return -1 if standing is None else standing.step
+    state = RunFolder(folder).state()
+    return -1 if state is None else state.step
 
 
 @pytest.mark.parametrize(("rate", "best"), [(3e-3, 6), (1.0, 4)], ids=["best last", "best early"])
 def test_killed_at_every_write(tmp_path: Path, rate: float, best: int):
     config = replace(NOISY, steps=6, validate_every=2, checkpoint_every=3, log_every=1, learning_rate=rate)
     assert in_child_until_end(fit_noisy, tmp_path / "whole", config) == 0
-    assert RunFolder(tmp_path / "whole").standing().best_step == best
+    assert RunFolder(tmp_path / "whole").state().best_step == best
     for write in range(1, 30):
         codes = [
             in_child_until_end(fit_noisy_until_killed, tmp_path / f"{write}{before}", config, write, before)

@@ -6,7 +6,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from tests.training.small_models import Gaussian, gaussian_rows
+from tests.training.small_models import Gaussian, gaussian_source
 from torch import Tensor
 
 from tessella.training import TrainingConfig, fit
@@ -40,7 +40,7 @@ def train(folder: Path, devices: int) -> None:
     """Train, be interrupted, resume, and ask once more."""
     config = replace(SHARED, devices=devices)
     results = [
-        fit(model, gaussian_rows(), gaussian_rows(50), config, folder)
+        fit(model, gaussian_source(), gaussian_source(50), config, folder)
         for model in (Interrupted(), Gaussian(), Gaussian())
     ]
     assert (results[0].stopped, results[0].steps) == ("interrupted", 31)

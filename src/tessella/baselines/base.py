@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from tessella import checks
+from tessella.contracts import Batch
 
 NUMBERS_AT_ONCE = 2**24
 JEFFREYS = 0.5  # rows that every category is given before counting; see `Independent.fit`
@@ -50,15 +51,15 @@ class Baseline(nn.Module, ABC):
         return torch.cat([self._log_prob(part) for part in codes.long().split(self.rows_at_once)])
 
     @torch.no_grad()
-    def sample(self, rows: int) -> Tensor:
-        """New rows of codes, int64 (rows, N)."""
+    def sample(self, rows: int) -> Batch:
+        """New rows: (codes,), int64 (rows, N)."""
         check_at_least_one(rows=rows)
         most = self.rows_at_once
-        return torch.cat([self._sample(min(most, rows - start)) for start in range(0, rows, most)])
+        return (torch.cat([self._sample(min(most, rows - start)) for start in range(0, rows, most)]),)
 
-    def nll(self, batch: Tensor) -> Tensor:
+    def nll(self, codes: Tensor) -> Tensor:
         """-log P of every row: (B, N) -> (B)."""
-        return -self.log_prob(batch)
+        return -self.log_prob(codes)
 
     @abstractmethod
     def _log_prob(self, codes: Tensor) -> Tensor:

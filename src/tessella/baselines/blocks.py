@@ -26,7 +26,7 @@ class BlockAutoregressiveMixture(Baseline):
         groups: G; variable j is in group j mod G. No more than there are variables are made.
         components: M, kinds of values that a group can take together.
         width, layers, dropout: of the network.
-        fast: see `TokenTransformer`.
+        fast: see `Transformer`.
 
     >>> rows = torch.tensor([[0, 0], [1, 1]])
     >>> BlockAutoregressiveMixture((2, 2), groups=2, components=1, width=8, layers=1).log_prob(rows).exp()

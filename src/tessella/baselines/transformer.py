@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tessella.baselines.base import Baseline, check_at_least_one, draw
-from tessella.nets import AttentionBlock
+from tessella.nets import AttentionBlock, Stack
 
 SMALL = 63  # categories; variables of at most so many are computed together
 
@@ -28,15 +28,13 @@ class CausalTransformer(Baseline):
     """
 
     def __init__(self, counts: Sequence[int], width: int, layers: int, dropout: float = 0.0):
-        if not 0 <= dropout < 1:
-            raise ValueError(f"dropout: got {dropout}; expected 0 <= dropout < 1")
         check_at_least_one(width=width, layers=layers)
         groups = _alike(counts)
         cells = sum(len(group) * max(counts[j] for j in group) for group in groups)
         super().__init__(counts, numbers_per_row=12 * len(counts) * width + 3 * cells)
         self.embed = nn.Parameter(0.02 * torch.randn(sum(self.counts), width))
         self.place = nn.Parameter(0.02 * torch.randn(len(self.counts), width))
-        self.blocks = nn.ModuleList(AttentionBlock(width, 4, dropout) for _ in range(layers))
+        self.blocks = Stack((AttentionBlock(width, 4, dropout) for _ in range(layers)), causal=True)
         self.norm = nn.LayerNorm(width)
         self.head = nn.Parameter(torch.zeros(sum(self.counts), width))  # W, flat
         self.bias = nn.Parameter(torch.zeros(sum(self.counts)))  # b, flat
@@ -55,10 +53,8 @@ class CausalTransformer(Baseline):
         """h_1, ..., h_(n+1) from the first n codes: (b, n) -> (b, n + 1, width)."""
         n = before.shape[1]
         tokens = functional.pad(self.embed[before + self.offset[:n]], (0, 0, 1, 0))  # nothing comes before the first
-        h = tokens + self.place[: n + 1]
-        for block in self.blocks:
-            h = block(h, causal=True)
-        return self.norm(h)
+        h: Tensor = self.norm(self.blocks(tokens + self.place[: n + 1]))
+        return h
 
     def _log_prob(self, codes: Tensor) -> Tensor:
         hidden = self._hidden(codes[:, :-1])

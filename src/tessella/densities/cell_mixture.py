@@ -1,4 +1,4 @@
-"""Latent classes over modes: a base density that can start from a mixture of categoricals."""
+"""A mixture whose components lie in cells: a base density that can start from a mixture of categoricals."""
 
 from collections.abc import Sequence
 from math import log, pi
@@ -9,56 +9,56 @@ from torch import Tensor, nn
 from tessella import checks
 from tessella.densities.base import Density
 
-LEAST = 1e-4  # of every class's law goes evenly to all modes, so that no point has probability 0
+LEAST = 1e-4  # of every component's table goes evenly to all cells, so that no point has probability 0
 
 
 class CellMixture(Density):
-    """p(x) = sum_m w_m prod_j sum_k P_mj(k) N(x_j; c_jk, diag s_jk^2): points come in M classes, token j in K_j modes.
+    """p(x) = sum_m w_m prod_j sum_k P_mj(k) N(x_j; c_jk, diag s_jk^2): M components, and K_j bumps for token j.
 
-    With the modes at the anchors of a tessellation, and narrow, this is the mixture of products of categoricals with
+    With the bumps at the anchors of a tessellation, and narrow, this is the mixture of products of categoricals with
     weights w_m and tables P_mj; layers of a flow in front of it refine that. All parameters are learned.
 
     Args:
-        counts: number of modes K_j of each of the N tokens.
+        counts: number of bumps K_j of each of the N tokens.
         dim: D, coordinates of a token.
-        classes: M.
+        components: M.
 
-    >>> CellMixture((2, 3), dim=2, classes=4).sample((5,)).shape
+    >>> CellMixture((2, 3), dim=2, components=4).sample((5,)).shape
     torch.Size([5, 2, 2])
     """
 
-    def __init__(self, counts: Sequence[int], dim: int, classes: int):
+    def __init__(self, counts: Sequence[int], dim: int, components: int):
         super().__init__()
-        if classes < 1:
-            raise ValueError(f"classes: got {classes}; expected at least 1")
+        if components < 1:
+            raise ValueError(f"components: got {components}; expected at least 1")
         self.counts, self.event_shape = tuple(counts), (len(counts), dim)
-        modes = sum(counts)
-        self.centre = nn.Parameter(torch.randn(modes, dim))
-        self.log_scale = nn.Parameter(torch.zeros(modes, dim))
-        self.logit = nn.Parameter(torch.zeros(modes, classes))
-        self.log_weight = nn.Parameter(torch.zeros(classes))
+        bumps = sum(counts)
+        self.centre = nn.Parameter(torch.randn(bumps, dim))
+        self.log_scale = nn.Parameter(torch.zeros(bumps, dim))
+        self.logit = nn.Parameter(torch.zeros(bumps, components))
+        self.log_weight = nn.Parameter(torch.zeros(components))
 
     def log_prob(self, x: Tensor, context: Tensor | None = None) -> Tensor:
-        by_class = self.log_weight.log_softmax(0)
+        by_component = self.log_weight.log_softmax(0)
         for j, (centre, log_scale, table) in enumerate(self._tokens()):
             z = (x[..., j, None, :] - centre) * (-log_scale).exp()
             kernel = -0.5 * z.square().sum(-1) - log_scale.sum(-1)  # (*batch, K_j)
             highest = kernel.detach().amax(-1, keepdim=True)
-            by_class = by_class + ((kernel - highest).exp() @ table).log() + highest
-        return by_class.logsumexp(-1) - 0.5 * x.shape[-1] * x.shape[-2] * log(2 * pi)
+            by_component = by_component + ((kernel - highest).exp() @ table).log() + highest
+        return by_component.logsumexp(-1) - 0.5 * x.shape[-1] * x.shape[-2] * log(2 * pi)
 
     def sample(self, shape: tuple[int, ...], context: Tensor | None = None) -> Tensor:
         size = torch.Size(shape).numel()
-        classes = torch.multinomial(self.log_weight.softmax(0), size, replacement=True)
+        component = torch.multinomial(self.log_weight.softmax(0), size, replacement=True)
         points = []
         for centre, log_scale, table in self._tokens():
-            mode = torch.multinomial(table.mT[classes], 1)[:, 0]
-            points.append(torch.addcmul(centre[mode], log_scale[mode].exp(), torch.randn_like(centre[mode])))
+            bump = torch.multinomial(table.mT[component], 1)[:, 0]
+            points.append(torch.addcmul(centre[bump], log_scale[bump].exp(), torch.randn_like(centre[bump])))
         return torch.stack(points, 1).view(*shape, *self.event_shape)
 
     @torch.no_grad()
     def start(self, log_weight: Tensor, log_table: Tensor, centre: Tensor, scale: Tensor) -> None:
-        """Begin with this mixture and these modes.
+        """Begin with this mixture and these bumps.
 
         Args:
             log_weight: log w_m, (M).
@@ -77,6 +77,6 @@ class CellMixture(Density):
             parameter.copy_(value)
 
     def _tokens(self) -> list[tuple[Tensor, Tensor, Tensor]]:
-        """Of each token: centres and log-scales of its modes, (K_j, D), and their probabilities in the classes."""
+        """Of each token: centres and log-scales of its bumps, (K_j, D), and their probabilities in the components."""
         parts = zip(*(t.split(self.counts) for t in (self.centre, self.log_scale, self.logit)), strict=True)
         return [(c, s, (1 - LEAST) * logit.softmax(0) + LEAST / len(c)) for c, s, logit in parts]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from tessella.dequantizers.cells import VoronoiCells
+from tessella.dequantizers.learned import VoronoiCells
 
 MOST = 256  # components of a token; if it has more categories, the rarer ones share some
 SHARED = 64

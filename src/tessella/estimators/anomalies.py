@@ -9,7 +9,7 @@ from tessella.data.tables.encoding import Encoding
 from tessella.estimators.marginals import Marginals
 from tessella.estimators.network import Model, log_likelihood
 from tessella.models.semidiscrete import log_mean_exp
-from tessella.training.randomness import derived_seed, undisturbed_noise
+from tessella.training.randomness import derived_seed, fork_rng
 
 REPLACEMENTS = 16
 REASONS = 3
@@ -31,7 +31,7 @@ def contributions(model: Model, encoding: Encoding, rows: Tensor, scores: Tensor
     """
     marginals = Marginals(model, encoding)
     result = torch.zeros(len(rows), len(encoding.columns), dtype=torch.float64)
-    with undisturbed_noise(torch.device("cpu")):
+    with fork_rng(torch.device("cpu")):
         torch.manual_seed(derived_seed(seed, "replacements"))
         for column in range(len(encoding.columns)):
             if tokens := encoding.tokens(column):

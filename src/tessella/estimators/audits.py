@@ -24,7 +24,7 @@ from tessella.evaluation import (
     sandwich_audit,
     sum_to_one_audit,
 )
-from tessella.training.randomness import derived_seed, seed_noise, undisturbed_noise
+from tessella.training.randomness import derived_seed, fork_rng, seed_noise
 
 if TYPE_CHECKING:
     from tessella.estimators.tabular_flow import TabularFlow
@@ -174,7 +174,7 @@ def _present(encoding: Encoding, codes: Tensor) -> Tensor:
 def _noise(flow: "TabularFlow", purpose: str) -> Iterator[None]:
     """The same noise every time."""
     device = flow.model_.device
-    with undisturbed_noise(device):
+    with fork_rng(device):
         seed_noise(derived_seed(flow.seed_, purpose), device)
         yield
 

@@ -8,11 +8,12 @@ from torch import Tensor
 
 from tessella.baselines import Baseline, CausalTransformer, ChowLiu, Independent
 from tessella.baselines.choosing import fit_mixture
+from tessella.data import Rows
 from tessella.data.tables.encoding import Encoding
 from tessella.estimators.bins import NumberDistribution, smoothed
 from tessella.estimators.codes import Codes, number_distributions
 from tessella.estimators.learning import Plan, dropout, limited_epochs, single_precision, train_by_plan
-from tessella.training.randomness import derived_seed, undisturbed_noise
+from tessella.training.randomness import derived_seed, fork_rng
 
 SIZES = (8, 16, 32)  # codes of each number
 SECONDS_FOR_MIXTURE = 30.0  # as many classes as the validation rows like and this leaves time for
@@ -60,11 +61,11 @@ def _trees(counts: Sequence[int], train: Tensor, validation: Tensor, plan: Plan)
 
 
 def _transformers(counts: Sequence[int], train: Tensor, validation: Tensor, plan: Plan) -> Iterator[Baseline]:
-    with single_precision(), undisturbed_noise(torch.device("cpu")):
+    with single_precision(), fork_rng(torch.device("cpu")):
         torch.manual_seed(derived_seed(plan.seed, "transformer"))
         width, layers, rate = _size(plan)
         model = CausalTransformer(counts, width, layers, dropout(len(train)))
-        train_by_plan(model, (train, validation), limited_epochs(replace(plan, learning_rate=rate), len(train)))
+        train_by_plan(model, (Rows(train), Rows(validation)), limited_epochs(replace(plan, learning_rate=rate), len(train)))
     yield model.cpu()
 
 

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, TypedDict
 import torch
 from torch import Tensor
 
-from tessella.dequantizers.cells import VoronoiCells
+from tessella.dequantizers.learned import VoronoiCells
 from tessella.estimators.fidelity import Association
 from tessella.estimators.texts import text
 from tessella.geometry import polygons
 from tessella.models import SemiDiscrete
-from tessella.training.randomness import derived_seed, seed_noise, undisturbed_noise
+from tessella.training.randomness import derived_seed, fork_rng, seed_noise
 
 if TYPE_CHECKING:
     from tessella.estimators.tabular_flow import TabularFlow
@@ -48,7 +48,7 @@ def cell_maps(flow: "TabularFlow", association: Association) -> list[CellMap]:
     """
     if not isinstance(flow.model_, SemiDiscrete):
         return []
-    with undisturbed_noise(flow.model_.device), torch.no_grad():
+    with fork_rng(flow.model_.device), torch.no_grad():
         seed_noise(derived_seed(flow.seed_, "cells"), flow.model_.device)
         points = flow.model_.density.sample((POINTS,)).cpu()  # (B, G + R, D)
     strength = dict(zip(association["names"], map(sum, association["real"]), strict=True))

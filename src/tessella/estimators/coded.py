@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from tessella.baselines import BlockAutoregressiveMixture, CategoricalMixture
+from tessella.data import Rows
 from tessella.estimators.codes import Codes
 from tessella.progress import counted
 
@@ -79,7 +80,7 @@ class CodedRows(nn.Module):
 class CodedTraining(nn.Module):
     """-log p(row) = -log P(codes) - log p(numbers | codes), of rows that are coded once and for all: `Trainable`.
 
-    The second term does not change. A prepared row is its codes and that term, (B, N + 1).
+    The second term does not change: a batch is the codes, (B, N), and that term, (B).
 
     Args:
         model: whose network learns.
@@ -90,19 +91,19 @@ class CodedTraining(nn.Module):
         assert isinstance(model.model, BlockAutoregressiveMixture)
         self.codes, self.model = model.codes, model.model
 
-    def prepared(self, rows: Tensor) -> Tensor:
-        """Rows (B, G + R) -> (B, N + 1), in double precision."""
-        return torch.cat([self.codes.codes(rows).double(), self.codes.log_spread(rows)[:, None]], 1)
+    def prepared(self, rows: Tensor) -> Rows:
+        """Rows (B, G + R), coded."""
+        return Rows(self.codes.codes(rows), self.codes.log_spread(rows))
 
-    def loss(self, batch: Tensor) -> Tensor:
+    def loss(self, codes: Tensor, log_spread: Tensor) -> Tensor:
         """Mean of -log p over a batch."""
-        return self.nll(batch).mean()
+        return self.nll(codes, log_spread).mean()
 
-    def nll(self, batch: Tensor) -> Tensor:
+    def nll(self, codes: Tensor, log_spread: Tensor) -> Tensor:
         """-log p of each row, (B)."""
-        return -self.model.log_prob(batch[:, :-1].long()) - batch[:, -1].to(self.model.embed)
+        return -self.model.log_prob(codes) - log_spread.to(self.model.embed)
 
     @torch.no_grad()
-    def initialize(self, batch: Tensor) -> None:
+    def initialize(self, codes: Tensor, log_spread: Tensor) -> None:
         """As the model does, where it did not start from more rows before."""
-        self.model.initialize(batch[:, :-1].long())
+        self.model.initialize(codes)

@@ -1,7 +1,6 @@
 """What all estimators share about learning: settings and their checks, the split of the rows, training by a plan."""
 
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -10,13 +9,14 @@ from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
+from tessella.contracts import Source
 from tessella.training import FitResult, NonFiniteError, RunFolder, Trainable, TrainingConfig, fit
+from tessella.training.budget import within_budget
 from tessella.training.config import check_threads
-from tessella.training.pace import Pace, measure_pace
 from tessella.training.randomness import derived_seed
-from tessella.training.threads import unhindered, using
+from tessella.training.threads import uncontended, using
 
 Device = Literal["auto", "cpu", "cuda"]
 
@@ -58,14 +58,16 @@ def dropout(rows: int) -> float:
 
 
 def train_by_plan(
-    model: Trainable, rows: tuple[Tensor, Tensor], plan: Plan, spent: float = 0.0
+    model: Trainable, rows: tuple[Source, Source], plan: Plan, spent: float = 0.0
 ) -> tuple[FitResult, list[dict[str, Any]]]:
     """Train on (training, validation) rows; how it went, and its curve.
 
     Args:
         spent: seconds of the plan's time budget that are gone already.
     """
-    config, pace = _config(model, rows, plan, spent)
+    config, pace = within_budget(
+        _config(plan), lambda: model, *rows, validations=VALIDATIONS, max_steps=plan.max_steps, spent=spent
+    )
     with tempfile.TemporaryDirectory(prefix="tessella-") as folder:
         try:
             result = fit(model, *rows, config, folder, pace=pace)
@@ -77,32 +79,19 @@ def train_by_plan(
         return result, RunFolder(folder).read_metrics()
 
 
-def _config(
-    model: Trainable, rows: tuple[Tensor, Tensor], plan: Plan, spent: float
-) -> tuple[TrainingConfig, Pace | None]:
-    """The schedule ends when the budget does: steps are timed first, and as many planned as the budget has room for."""
-    config = TrainingConfig(
+def _config(plan: Plan) -> TrainingConfig:
+    return TrainingConfig(
+        steps=STEPS if plan.max_steps is None else plan.max_steps,
         batch_size=plan.batch_size,
         learning_rate=plan.learning_rate,
         patience=PATIENCE,
         validation_rows=VALIDATION_ROWS,
+        time_budget=plan.time_budget,
         seed=plan.seed,
         accelerator=plan.device,
         progress=plan.progress,
         threads=plan.threads,
     )
-    pace = None
-    steps = STEPS if plan.max_steps is None else plan.max_steps
-    if plan.time_budget is not None:
-        began = time.perf_counter()
-        pace = measure_pace(model, *rows, config)
-        left = max(plan.time_budget - spent - (time.perf_counter() - began), 1e-3)
-        affordable = pace.steps_within(left, VALIDATIONS)
-        steps = affordable if plan.max_steps is None else min(steps, affordable)
-        config = replace(config, time_budget=left)
-    every = max(1, steps // VALIDATIONS)
-    warmup = min(config.warmup_steps, steps // 10)
-    return replace(config, steps=steps, warmup_steps=warmup, validate_every=every, checkpoint_every=steps), pace
 
 
 def split_rows(rows: int, seed: int, validation: float, test: float = 0.0) -> dict[str, np.ndarray]:
@@ -151,7 +140,7 @@ def limited_threads(method: Callable[Concatenate[E, P], R]) -> Callable[Concaten
     @wraps(method)
     def limited(self: E, *args: P.args, **kwargs: P.kwargs) -> R:
         check_threads(self.threads)
-        most = unhindered()
+        most = uncontended()
         with using(min(most, self.threads or most)):
             return method(self, *args, **kwargs)
 

@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
+from tessella.data import Rows
 from tessella.densities import DisjointMixture, Flow
 from tessella.estimators import saving
 from tessella.estimators.learning import (
@@ -25,7 +26,7 @@ from tessella.estimators.learning import (
     train_by_plan,
 )
 from tessella.models.vectors import DensityConfig, DensityModel, build_density
-from tessella.training.randomness import derived_seed, seed_noise, undisturbed_noise
+from tessella.training.randomness import derived_seed, seed_noise, fork_rng
 
 ROWS_AT_ONCE = 10_000
 
@@ -109,10 +110,10 @@ class MixtureFlow(DensityMixin, BaseEstimator):
         parts = split_rows(len(rows), self.seed_, self.validation_fraction)
         train, validation = (self._standardised(rows[parts[name]]).float() for name in ("train", "validation"))
         self._check_enough(train)
-        with single_precision(), undisturbed_noise(torch.device("cpu")):
+        with single_precision(), fork_rng(torch.device("cpu")):
             torch.manual_seed(derived_seed(self.seed_, "model"))
             self.model_ = self._build()
-            result, history = train_by_plan(self.model_, (train, validation), self._plan())
+            result, history = train_by_plan(self.model_, (Rows(train), Rows(validation)), self._plan())
         self.model_.double()  # so that a row has the same density alone and among others
         self.history_ = [{key: self._in_units(key, value) for key, value in row.items()} for row in history]
         self.best_validation_ = result.best_validation + self._log_unit
@@ -155,7 +156,7 @@ class MixtureFlow(DensityMixin, BaseEstimator):
             raise ValueError(f"n: got {n!r}; expected a positive integer")
         state = self.random_state if random_state is None else random_state
         device = next(self.model_.parameters()).device
-        with undisturbed_noise(device):
+        with fork_rng(device):
             seed_noise(derived_seed(int(check_random_state(state).randint(2**31 - 1)), "sample"), device)
             rows = self._density.sample((int(n),))
         return rows.cpu().numpy() * self.scale_ + self.mean_

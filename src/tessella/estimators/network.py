@@ -11,7 +11,7 @@ from tessella.baselines import BlockAutoregressiveMixture, CategoricalMixture
 from tessella.baselines.choosing import fit_mixture
 from tessella.data.tables.encoding import Encoding
 from tessella.densities import CellMixture, Flow, Gaussian, conditional_flow, token_flow
-from tessella.dequantizers.cells import VoronoiCells
+from tessella.dequantizers.learned import VoronoiCells
 from tessella.dequantizers.components import MOST, Components, component_counts, components_in_cells
 from tessella.dequantizers.mixed import MixedContext, MixedDequantizer
 from tessella.estimators.coded import CodedRows, CodedTraining
@@ -19,7 +19,7 @@ from tessella.estimators.codes import Codes, number_distributions
 from tessella.estimators.learning import Plan, dropout, limited_epochs, single_precision, train_by_plan
 from tessella.models import SemiDiscrete
 from tessella.training import FitResult
-from tessella.training.randomness import derived_seed, seed_noise, undisturbed_noise
+from tessella.training.randomness import derived_seed, fork_rng, seed_noise
 
 CONTEXT = 32
 NOISE_BLOCKS = 2
@@ -124,7 +124,7 @@ def groups_for(rows: int, columns: int) -> int:
 def learn(encoding: Encoding, size: Size, rows: tuple[Tensor, Tensor], plan: Plan) -> Learned:
     """Build, start and train on (training, validation) rows."""
     began = time.perf_counter()
-    with single_precision(), undisturbed_noise(torch.device("cpu")):
+    with single_precision(), fork_rng(torch.device("cpu")):
         torch.manual_seed(derived_seed(plan.seed, "model"))
         return (_learn_blocks if size.groups else _learn_coupling)(encoding, size, rows, plan, began)
 
@@ -152,7 +152,7 @@ def _learn_blocks(encoding: Encoding, size: Size, rows: tuple[Tensor, Tensor], p
 def _learn_coupling(encoding: Encoding, size: Size, rows: tuple[Tensor, Tensor], plan: Plan, began: float) -> Learned:
     """A flow through cells, or the mixture that it began as, scored exactly, where validation rows do not prefer it."""
     flow, mixture = _started(encoding, size, rows, plan)
-    result, history = train_by_plan(flow, rows, plan, time.perf_counter() - began)
+    result, history = train_by_plan(flow, (Rows(rows[0]), Rows(rows[1])), plan, time.perf_counter() - began)
     start = f"a mixture of {mixture.components} products of columns"
     values = result.initial_validation, result.best_validation
     learned = Learned(flow, "coupling", start, *values, result, history)
@@ -207,7 +207,7 @@ def components_of(model: Model) -> int:
 @torch.no_grad()
 def log_likelihood(model: Model, rows: Tensor, samples: int, seed: int) -> Tensor:
     """log P of every row in nats, or its importance-weighted bound with the same noise every time: (B) on the CPU."""
-    with undisturbed_noise(model.device):
+    with fork_rng(model.device):
         seed_noise(derived_seed(seed, "score"), model.device)
         bound = model.log_prob(rows.to(model.device), samples).double().cpu()
     bad = (~bound.isfinite()).nonzero().flatten().tolist()

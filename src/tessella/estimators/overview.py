@@ -22,7 +22,7 @@ from tessella.estimators.inputs import matched
 from tessella.estimators.learning import Plan, limited_threads
 from tessella.estimators.network import log_likelihood
 from tessella.estimators.texts import text
-from tessella.training.randomness import derived_seed, seed_noise, undisturbed_noise
+from tessella.training.randomness import derived_seed, seed_noise, fork_rng
 from tessella.version import __version__
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ def _described(flow: "TabularFlow") -> str:
 def _draws(flow: "TabularFlow") -> Tensor:
     """Sampled rows (B, G + R), inside the range of each column."""
     model, encoding = flow.model_, flow.encoding_
-    with undisturbed_noise(model.device), torch.no_grad():
+    with fork_rng(model.device), torch.no_grad():
         seed_noise(derived_seed(flow.seed_, "overview"), model.device)
         rows = model.sample(SAMPLED_ROWS).cpu()
     return encoding.encode(encoding.decode(rows))

@@ -16,7 +16,7 @@ from torch import Tensor
 from tessella.data.tables.columns import Column, learn
 from tessella.data.tables.encoding import Encoding
 from tessella.data.tables.values import Value, shown
-from tessella.dequantizers.cells import VoronoiCells
+from tessella.dequantizers.learned import VoronoiCells
 from tessella.estimators import conditioning, frames, saving
 from tessella.estimators.anomalies import contributions, reasons
 from tessella.estimators.coded import CodedRows
@@ -32,7 +32,7 @@ from tessella.estimators.network import (
     log_likelihood,
 )
 from tessella.estimators.network import learn as train
-from tessella.training.randomness import derived_seed, seed_noise, undisturbed_noise
+from tessella.training.randomness import derived_seed, seed_noise, fork_rng
 
 GROUPS_RATE, FLOW_RATE = 4e-3, 1e-3  # peaks of the learning rate
 FEW_EFFECTIVE = 0.1  # of the rows asked for
@@ -208,7 +208,7 @@ class TabularFlow(DensityMixin, BaseEstimator):
         given = conditioning.given_values(self.encoding_, conditions or {})
         state = self.random_state if random_state is None else random_state
         device = self.model_.device
-        with undisturbed_noise(device):
+        with fork_rng(device):
             seed_noise(derived_seed(int(check_random_state(state).randint(2**31 - 1)), "sample"), device)
             rows = self._sample_given(int(n), given) if given else self.model_.sample(int(n))
         return frames.write(self.layout_, self.encoding_.decode(rows))

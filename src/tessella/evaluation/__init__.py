@@ -3,16 +3,13 @@
 from tessella.evaluation.agreement import agreement_audit
 from tessella.evaluation.audits import AuditResult, floor_audit
 from tessella.evaluation.evaluate import Evaluation, evaluate
-from tessella.evaluation.likelihood import Bound, Likelihood
 from tessella.evaluation.mass import Grid, integral_audit, sum_to_one_audit
 from tessella.evaluation.sandwich import sandwich_audit
 
 __all__ = [
     "AuditResult",
-    "Bound",
     "Evaluation",
     "Grid",
-    "Likelihood",
     "agreement_audit",
     "evaluate",
     "floor_audit",

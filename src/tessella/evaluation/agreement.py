@@ -6,7 +6,8 @@ import torch
 from torch import Tensor
 
 from tessella.evaluation.audits import AuditResult, slack_allowed
-from tessella.evaluation.likelihood import Likelihood, as_rows_of
+from tessella.contracts import Likelihood
+from tessella.evaluation.likelihood import as_batch_of
 
 LARGEST_ERROR = 0.1  # nats; beyond, the answer says nothing
 LEAST_IN_COMMON = 100.0  # rows that might be of either; with fewer, the error itself hangs on rows that were not seen
@@ -39,8 +40,10 @@ def agreement_audit(
         samples: of the bound.
     """
     own, drawn = model.sample(rows), reference.sample(rows)
-    own_p, drawn_p = (model.log_prob(as_rows_of(model, x), samples).double().cpu() for x in (own, drawn))
-    own_g, drawn_g = (reference.log_prob(as_rows_of(reference, x)).double().cpu() for x in (own, drawn))
+    own_p, drawn_p = (
+        model.log_prob(*as_batch_of(model, x), samples=samples).double().cpu() for x in (own, drawn)
+    )
+    own_g, drawn_g = (reference.log_prob(*as_batch_of(reference, x)).double().cpu() for x in (own, drawn))
     if not bool(own_p.isfinite().all()):
         bad = int((~own_p.isfinite()).sum())
         return AuditResult("agreement", False, f"P is 0 or not a number for {bad} of {rows} rows of the model's own")

@@ -4,10 +4,10 @@ import time
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
 
-from tessella.evaluation.likelihood import Likelihood, log_weights
-from tessella.models.semidiscrete import log_mean_exp
+from tessella.contracts import Batch, Likelihood
+from tessella.evaluation.likelihood import log_weights
+from tessella.models import log_mean_exp
 
 
 @dataclass(frozen=True)
@@ -40,20 +40,21 @@ class Evaluation:
 
 
 @torch.no_grad()
-def evaluate(model: Likelihood, rows: Tensor, samples: int = 100, floor: float | None = None) -> Evaluation:
+def evaluate(model: Likelihood, batch: Batch, samples: int = 100, floor: float | None = None) -> Evaluation:
     """ELBO and importance-weighted bound of every row, or the exact value; a non-finite row is an error, never skipped.
 
     Args:
         model: any likelihood.
-        rows: as the model takes them, (B, N).
+        batch: rows as the model takes them.
         samples: S of the bound; an exact model needs none.
         floor: the entropy of the rows' distribution, where it is known.
     """
-    if len(rows) == 0 or samples < 1:
-        raise ValueError(f"rows, samples: got {len(rows)} rows and {samples} samples; expected at least one of each")
+    rows = len(batch[0])
+    if rows == 0 or samples < 1:
+        raise ValueError(f"batch, samples: got {rows} rows and {samples} samples; expected at least one of each")
     start = time.perf_counter()
     elbo, bound, coarse = [], [], []
-    for weights in log_weights(model, rows, samples):  # (S, b), S = 1 where they are exact
+    for weights in log_weights(model, batch, samples):  # (S, b), S = 1 where they are exact
         tenth = max(1, len(weights) // 10)
         elbo.append(weights.mean(0))
         bound.append(log_mean_exp(weights))
@@ -62,9 +63,9 @@ def evaluate(model: Likelihood, rows: Tensor, samples: int = 100, floor: float |
     per_row = torch.cat(bound)
     if not bool(per_row.isfinite().all()):
         bad = (~per_row.isfinite()).nonzero().flatten().tolist()
-        raise ValueError(f"log-likelihood: {len(bad)} of {len(rows)} rows are not finite (first: rows {bad[:5]})")
+        raise ValueError(f"log-likelihood: {len(bad)} of {rows} rows are not finite (first: rows {bad[:5]})")
     return Evaluation(
-        rows=len(rows),
+        rows=rows,
         elbo_nll=-float(torch.cat(elbo).mean()),
         iw_nll=-float(per_row.mean()),
         iw_samples=0 if model.exact else samples,

@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from tessella.evaluation.audits import MOST_MASS_LOST, AuditResult
-from tessella.evaluation.likelihood import Likelihood, as_rows_of, log_weights
+from tessella.contracts import Batch, Likelihood
+from tessella.evaluation.likelihood import as_batch_of, log_weights
 
 MOST_ROWS_TO_ENUMERATE = 50_000
 ROUNDING = 1e-5  # what an exact sum may be away from 1
@@ -20,41 +21,54 @@ LARGEST_ERROR = 0.03  # of an estimated sum; beyond, it says nothing
 
 @dataclass(frozen=True)
 class Grid:
-    """sum_i volume_i f(points_i) ~ the integral of f over all rows: points (M, N), volume (M) > 0.
+    """sum_i volume_i f(points_i) ~ the integral of f over all rows: points (M, ...) each, volume (M) > 0.
 
     The volume is 1 in codes and counts, which are summed over, and a weight of quadrature in real numbers.
     """
 
-    points: Tensor
+    points: Batch
     volume: Tensor
 
     @classmethod
     def of_codes(cls, counts: Iterable[int]) -> Self:
         """Every row of codes.
 
-        >>> Grid.of_codes((2, 2)).points.tolist()
-        [[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]
+        >>> Grid.of_codes((2, 2)).points[0].tolist()
+        [[0, 0], [0, 1], [1, 0], [1, 1]]
         """
-        points = torch.tensor(list(product(*map(range, counts))), dtype=torch.float64)
-        return cls(points, torch.ones(len(points), dtype=torch.float64))
+        codes = torch.tensor(list(product(*map(range, counts))))
+        return cls((codes,), torch.ones(len(codes), dtype=torch.float64))
 
     @classmethod
     def of_axis(cls, points: Tensor, volume: Tensor | None = None) -> Self:
-        """One column: its points (M), and what each of them stands for; 1 without it."""
-        return cls(points.double()[:, None], torch.ones_like(points) if volume is None else volume.double())
+        """One column of numbers: its points (M), and what each of them stands for; 1 without it."""
+        return cls((points.double()[:, None],), torch.ones_like(points) if volume is None else volume.double())
 
     def __len__(self) -> int:
-        return len(self.points)
+        return len(self.volume)
 
     def times(self, other: Self) -> Self:
-        """All pairs, the other's columns after these."""
+        """All pairs, the other's columns after these: in the last tensor if they are of its type, else in one more.
+
+        >>> Grid.of_codes((2,)).times(Grid.of_axis(torch.tensor([0.5]))).points
+        (tensor([[0],
+                [1]]), tensor([[0.5000],
+                [0.5000]], dtype=torch.float64))
+        """
         left, right = (i.flatten() for i in torch.meshgrid(*map(torch.arange, (len(self), len(other))), indexing="ij"))
-        points = torch.cat([self.points[left], other.points[right]], 1)
-        return type(self)(points, self.volume[left] * other.volume[right])
+        first, second = tuple(p[left] for p in self.points), tuple(p[right] for p in other.points)
+        if first[-1].dtype == second[0].dtype:
+            first, second = (*first[:-1], torch.cat([first[-1], second[0]], 1)), second[1:]
+        return type(self)((*first, *second), self.volume[left] * other.volume[right])
 
     def plus(self, other: Self) -> Self:
-        """Both, side by side."""
-        return type(self)(torch.cat([self.points, other.points]), torch.cat([self.volume, other.volume]))
+        """Both, one below the other."""
+        points = tuple(torch.cat(pair) for pair in zip(self.points, other.points, strict=True))
+        return type(self)(points, torch.cat([self.volume, other.volume]))
+
+    def where(self, chosen: Tensor) -> Self:
+        """Only these points, (M) booleans."""
+        return type(self)(tuple(part[chosen] for part in self.points), self.volume[chosen])
 
 
 def sum_to_one_audit(model: Likelihood, counts: tuple[int, ...], samples: int = 100) -> AuditResult | None:
@@ -97,7 +111,7 @@ def _judged(name: str, model: Likelihood, grid: Grid, samples: int, tolerance: f
 def total_mass(model: Likelihood, grid: Grid, samples: int) -> tuple[float, float]:
     """sum_i volume_i P(points_i), and its Monte Carlo error (0 for exact values)."""
     total, variance, start = 0.0, 0.0, 0
-    for weights in log_weights(model, as_rows_of(model, grid.points), samples):  # (S, b)
+    for weights in log_weights(model, as_batch_of(model, grid.points), samples):  # (S, b)
         volume = grid.volume[start : start + weights.shape[1]].to(weights.device)
         probability = weights.exp() * volume
         total += float(probability.mean(0).sum())

@@ -6,9 +6,8 @@ import torch
 from torch import Tensor
 
 from tessella.evaluation.audits import MOST_MASS_LOST, AuditResult, slack_allowed
-from tessella.evaluation.likelihood import Likelihood
-from tessella.models import SemiDiscrete
-from tessella.models.semidiscrete import log_mean_exp
+from tessella.contracts import Likelihood
+from tessella.models import SemiDiscrete, log_mean_exp
 
 UNEXPLAINED = 1000.0  # times the estimate of P: a weight that the noise would hardly ever have found
 
@@ -68,9 +67,9 @@ def _judged(value: dict[str, float], ordered: bool, rows: int) -> AuditResult:
 def _weights(model: SemiDiscrete, rows: int, samples: int) -> tuple[Tensor, Tensor]:
     """log weights of the draws behind the model's own rows (rows), and of draws of q for them (S, rows)."""
     x = model.density.sample((rows,))
-    codes = model.dequantizer.quantize(x)
-    own = model.density.log_prob(x).double() - model.dequantizer.log_prob(x, codes).double()
-    others = torch.cat(model.chunked_log_weights(codes, samples), 1).double()
+    batch = model.dequantizer.quantize(x)
+    own = model.density.log_prob(x).double() - model.dequantizer.log_prob(x, *batch).double()
+    others = torch.cat(model.chunked_log_weights(*batch, samples=samples), 1).double()
     return own, others
 
 

@@ -3,8 +3,9 @@
 Those of bijections start by returning zero, so that every flow starts simple.
 """
 
+from tessella.nets.attention import AttentionBlock, Stack
 from tessella.nets.blocks import BlockMixture
 from tessella.nets.mlp import MLP
-from tessella.nets.transformer import AttentionBlock, TokenTransformer
+from tessella.nets.transformer import Transformer
 
-__all__ = ["MLP", "AttentionBlock", "BlockMixture", "TokenTransformer"]
+__all__ = ["MLP", "AttentionBlock", "BlockMixture", "Stack", "Transformer"]

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tessella.nets.transformer import AttentionBlock, through
+from tessella.nets.attention import AttentionBlock, KeysValues, Stack
 
 SPREAD = 0.3  # of the start, so that no two components are the same
 
@@ -23,12 +23,11 @@ class BlockMixture(nn.Module):
         groups: G, at most N.
         components: M, kinds of values that a group can take together.
         width, layers, dropout: of the network.
-        fast: see `TokenTransformer`.
+        fast: see `Transformer`.
     """
 
     group: Tensor
     absent: Tensor
-    earlier: Tensor
 
     def __init__(
         self,
@@ -45,13 +44,12 @@ class BlockMixture(nn.Module):
         for name, value, limit in (("groups", groups, variables), ("components", components, 2**20)):
             if not 1 <= value <= limit:
                 raise ValueError(f"{name}: got {value}; expected between 1 and {limit}")
-        self.groups, self.components, self.width, self.fast = groups, components, width, fast
+        self.groups, self.components, self.width = groups, components, width
         self.register_buffer("group", torch.arange(variables) % groups, persistent=False)
         absent = torch.arange(most) >= torch.tensor(list(counts))[:, None]
         self.register_buffer("absent", absent, persistent=False)  # (N, K)
-        self.register_buffer("earlier", torch.ones(groups, groups, dtype=torch.bool).tril(), persistent=False)
         self.place = nn.Parameter(0.02 * torch.randn(groups, width))
-        self.blocks = nn.ModuleList(AttentionBlock(width, 4, dropout) for _ in range(layers))
+        self.blocks = Stack((AttentionBlock(width, 4, dropout) for _ in range(layers)), causal=True, fast=fast)
         self.norm = nn.LayerNorm(width)
         self.log_weight = nn.Parameter(torch.zeros(groups, components))
         self.weight_head = nn.Parameter(torch.zeros(groups, width, components))
@@ -67,9 +65,7 @@ class BlockMixture(nn.Module):
         """Values (B, N, width) -> log P_mjk, (B, N, M, K), and log w_gm, (B, G, M)."""
         told = values.new_zeros(len(values), self.groups, self.width).index_add(1, self.group, values)
         tokens = functional.pad(told[:, :-1], (0, 0, 1, 0)) + self.place  # nothing is known about the first group
-        fused = self._is_fast and self.training and torch.is_grad_enabled()
-        with self._precision():
-            h = self.norm(through(self.blocks, tokens, self.earlier, fused)).to(values.dtype)
+        h = self.norm(self.blocks(tokens))
         weights = torch.einsum("bgw,gwm->bgm", h, self.weight_head) + self.log_weight
         return self._tables(h[:, self.group], slice(None)), weights.log_softmax(-1)
 
@@ -92,14 +88,8 @@ class BlockMixture(nn.Module):
     def _tables(self, h: Tensor, variables: Tensor | slice) -> Tensor:
         """log P_mjk of n variables from the states of their groups, (B, n, width) -> (B, n, M, K)."""
         out = torch.einsum("bnw,nwo->bno", h, self.head[variables]).unflatten(-1, (self.components, -1))
-        return (out + self.logit[variables]).masked_fill(self.absent[variables, None], -torch.inf).log_softmax(-1)
-
-    @property
-    def _is_fast(self) -> bool:
-        return self.fast and self.place.is_cuda
-
-    def _precision(self) -> torch.autocast:
-        return torch.autocast(self.place.device.type, torch.bfloat16, enabled=self._is_fast, cache_enabled=False)
+        logits: Tensor = (out + self.logit[variables]).masked_fill(self.absent[variables, None], -torch.inf)
+        return logits.log_softmax(-1)
 
 
 class Walk:
@@ -113,19 +103,13 @@ class Walk:
     def __init__(self, net: BlockMixture, rows: int):
         self.net, self.next = net, 0
         self.told = net.place.new_zeros(rows, 1, net.width)
-        self.blocks = [block for block in net.blocks if isinstance(block, AttentionBlock)]
-        nothing = [net.place.new_zeros(rows, block.heads, 0, net.width // block.heads) for block in self.blocks]
-        self.kept = [(empty, empty) for empty in nothing]
+        self.kept: list[KeysValues] | None = None
 
     def tables(self) -> tuple[Tensor, Tensor, Tensor]:
         """The n variables of the next group, their log P_mjk, (B, n, M, K), and log w_m, (B, M), as in `forward`."""
         net, group = self.net, self.next
-        h = self.told + net.place[group]
-        with net._precision():
-            for i, block in enumerate(self.blocks):
-                h, keys, values = block.after(h, *self.kept[i])
-                self.kept[i] = keys, values
-            h = net.norm(h).to(self.told.dtype)
+        h, self.kept = net.blocks.after(self.told + net.place[group], self.kept)
+        h = net.norm(h)
         members = (net.group == group).nonzero()[:, 0]
         weights = h[:, 0] @ net.weight_head[group] + net.log_weight[group]
         return members, net._tables(h.expand(-1, len(members), -1), members), weights.log_softmax(-1)

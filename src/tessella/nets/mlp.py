@@ -26,7 +26,8 @@ class MLP(nn.Module):
 
     def forward(self, x: Tensor, context: Tensor | None = None) -> Tensor:
         """(*batch, inputs), (*batch, context) -> (*batch, outputs)."""
-        return self.head(self.body(x if context is None else torch.cat([x, context], -1)))
+        out: Tensor = self.head(self.body(x if context is None else torch.cat([x, context], -1)))
+        return out
 
 
 def zero(layer: nn.Linear) -> nn.Linear:

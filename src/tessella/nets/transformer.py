@@ -1,101 +1,93 @@
-"""Transformer over variables: each variable is a token."""
+"""The transformer: tokens of a table, a set or a text."""
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
+from tessella.nets.attention import Activation, Attention, AttentionBlock, Stack
 from tessella.nets.mlp import zero
 
 
-class TokenTransformer(nn.Module):
-    """Tokens (*batch, N, inputs) -> (*batch, N, outputs): attention across the N variables, zero at the start.
+class Transformer(nn.Module):
+    """x_i, context_i -> W norm(h_i),  h = blocks(E [x, context] + place), with W = 0 at the start.
 
-    Every variable has an embedding of its own, since a column's place in a table means something.
+    With learned positions a token's place means something: columns of a table, characters of a text. Without, and not
+    causal, outputs are permuted as inputs are: sets. Tokens that do not exist are masked: they have no say, whatever
+    stands there, and get zeros.
 
     Args:
-        tokens: number of variables N.
-        inputs, outputs: sizes per token.
+        inputs, outputs: sizes of a token.
         width: size of the residual stream; heads of 32 dimensions where it divides.
         layers: number of attention + MLP blocks.
+        positions: most tokens, of which each place has a learned embedding; None for no positions.
         context: size of a context token that is appended to each input token; 0 for none.
+        causal: token i depends on those up to itself.
+        attention, activation, dropout, expansion: see `AttentionBlock`.
         fast: on a GPU, multiply in bfloat16 and train with fused kernels. The result stays a function of the input
             alone, so a coupling that uses it stays an exact bijection.
+
+    >>> net = Transformer(inputs=2, outputs=3, width=8, positions=None)
+    >>> sets = torch.randn(4, 5, 2)
+    >>> net(sets, mask=torch.arange(5) < torch.tensor([[5], [3], [1], [0]])).shape
+    torch.Size([4, 5, 3])
     """
 
+    place: nn.Parameter | None
+
     def __init__(
-        self, tokens: int, inputs: int, outputs: int, width: int, layers: int = 2, context: int = 0, fast: bool = False
+        self,
+        inputs: int,
+        outputs: int,
+        width: int,
+        layers: int = 2,
+        *,
+        positions: int | None,
+        context: int = 0,
+        causal: bool = False,
+        attention: Attention = "dot",
+        activation: Activation = "silu",
+        dropout: float = 0.0,
+        expansion: int = 2,
+        fast: bool = False,
     ):
         super().__init__()
-        self.fast = fast
+        self.sizes = inputs, context
         self.embed = nn.Linear(inputs + context, width)
-        self.place = nn.Parameter(0.02 * torch.randn(tokens, width))
-        self.blocks = nn.ModuleList(AttentionBlock(width) for _ in range(layers))
+        place = None if positions is None else nn.Parameter(0.02 * torch.randn(positions, width))
+        self.register_parameter("place", place)
+        blocks = (AttentionBlock(width, expansion, dropout, attention, activation) for _ in range(layers))
+        self.blocks = Stack(blocks, causal, fast)
         self.norm = nn.LayerNorm(width)
         self.head = zero(nn.Linear(width, outputs))
 
-    def forward(self, x: Tensor, context: Tensor | None = None) -> Tensor:
-        """(*batch, N, inputs), (*batch, N, context) -> (*batch, N, outputs)."""
-        fast = self.fast and x.is_cuda
-        fused = fast and self.training and torch.is_grad_enabled()
-        with torch.autocast(x.device.type, torch.bfloat16, enabled=fast, cache_enabled=False):
-            h = self.embed(x if context is None else torch.cat([x, context], -1)) + self.place
-            return self.head(self.norm(through(self.blocks, h, None, fused))).to(x.dtype)
-
-
-class AttentionBlock(nn.Module):
-    """h + attention(norm h), then h + mlp(norm h).
-
-    Args:
-        width: size of the residual stream; heads of 32 dimensions where it divides.
-        expansion: width of the MLP's hidden layer, in units of `width`.
-        dropout: share of what each half adds that is left out in training.
-    """
-
-    def __init__(self, width: int, expansion: int = 2, dropout: float = 0.0):
-        super().__init__()
-        self.heads = width // 32 if width % 32 == 0 else 1
-        self.before_attention, self.before_mlp = nn.LayerNorm(width), nn.LayerNorm(width)
-        self.query_key_value = nn.Linear(width, 3 * width)
-        self.mix = nn.Linear(width, width)
-        self.mlp = nn.Sequential(nn.Linear(width, expansion * width), nn.SiLU(), nn.Linear(expansion * width, width))
-        self.dropout = nn.Dropout(dropout)
-
-    def forward(self, h: Tensor, mask: Tensor | None = None, causal: bool = False) -> Tensor:
-        """(*batch, n, width); mask (n, n): whether token i (row) attends to j; causal: each to those up to itself."""
-        q, k, v = self._heads(h)
-        attended = functional.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal)
-        return self._added(h, attended)
-
-    def after(self, h: Tensor, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """One more token, which attends to those before and to itself: its h, and keys and values of them all.
+    def forward(self, x: Tensor, context: Tensor | None = None, mask: Tensor | None = None) -> Tensor:
+        """(*batch, n, inputs) -> (*batch, n, outputs).
 
         Args:
-            h: the token, (*batch, 1, width).
-            keys, values: of the m tokens before, (*batch, heads, m, size); with m = 0 at the start.
+            x: tokens.
+            context: (*batch, n, context).
+            mask: which tokens exist, (*batch, n); all of them if None.
         """
-        q, k, v = self._heads(h)
-        keys, values = torch.cat([keys.to(k.dtype), k], -2), torch.cat([values.to(v.dtype), v], -2)
-        attended = functional.scaled_dot_product_attention(q, keys, values)
-        return self._added(h, attended), keys, values
+        self._check(x, context, mask)
+        tokens = x if context is None else torch.cat([x, context], -1)
+        with self.blocks.precision(x):
+            h = self.embed(_existing(tokens, mask)).to(x.dtype)  # sums of the residual stream keep their digits
+            h = h if self.place is None else h + self.place[: x.shape[-2]]
+            out = self.head(self.norm(self.blocks(h, mask)))
+        return _existing(out.to(x.dtype), mask)
 
-    def _heads(self, h: Tensor) -> tuple[Tensor, ...]:
-        """Queries, keys and values, (*batch, heads, n, size) each."""
-        parts = self.query_key_value(self.before_attention(h)).unflatten(-1, (3, self.heads, -1)).unbind(-3)
-        return tuple(part.transpose(-3, -2) for part in parts)
-
-    def _added(self, h: Tensor, attended: Tensor) -> Tensor:
-        h = h + self.dropout(self.mix(attended.transpose(-3, -2).flatten(-2)))
-        return h + self.dropout(self.mlp(self.before_mlp(h)))
-
-
-def through(blocks: nn.ModuleList, h: Tensor, mask: Tensor | None, fused: bool) -> Tensor:
-    """The tokens after all blocks; fused: in compiled kernels, for calls that always have the same shape."""
-    for block in blocks:
-        h = _fused(block, h, mask) if fused else block(h, mask)
-    return h
+    def _check(self, x: Tensor, context: Tensor | None, mask: Tensor | None) -> None:
+        sizes = x.shape[-1], 0 if context is None else context.shape[-1]
+        if sizes != self.sizes:
+            raise ValueError(f"x, context: got tokens of sizes {sizes}; expected {self.sizes}")
+        if self.place is not None and x.shape[-2] > len(self.place):
+            raise ValueError(f"x: got {x.shape[-2]} tokens; expected at most {len(self.place)}, the learned positions")
+        if mask is not None and (mask.dtype != torch.bool or mask.shape != x.shape[:-1]):
+            raise ValueError(
+                f"mask: got {mask.dtype} of shape {tuple(mask.shape)}; expected torch.bool of shape "
+                f"{tuple(x.shape[:-1])}, whether each token exists"
+            )
 
 
-@torch.compile(dynamic=False)
-def _fused(block: nn.Module, h: Tensor, mask: Tensor | None) -> Tensor:
-    """One compilation serves all blocks of a size."""
-    return block(h, mask)
+def _existing(tokens: Tensor, mask: Tensor | None) -> Tensor:
+    """Zeros, also for NaN and infinity, where no token is."""
+    return tokens if mask is None else tokens.masked_fill(~mask[..., None], 0)

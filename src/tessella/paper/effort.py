@@ -1,18 +1,14 @@
 """What all measured runs share: how long they train, and the curve they leave."""
 
-import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import torch
-from torch import Tensor
 
-from tessella.training import RunFolder, Trainable, TrainingConfig
+from tessella.training import RunFolder, TrainingConfig
 from tessella.training.config import Accelerator
-from tessella.training.pace import measure_pace
 
 VALIDATIONS = 25  # of a run: as many points on its curve
 CURVE_POINTS = 60
@@ -36,7 +32,11 @@ class Effort:
     """On a CPU; None = as many as a trial finds fastest."""
 
     def applied(self, training: TrainingConfig) -> TrainingConfig:
-        """A recipe's training with this seed, on this device."""
+        """A recipe's training for so long, with this seed, on this device."""
+        if self.steps:
+            training = replace(training, steps=self.steps)
+        elif self.minutes:
+            training = replace(training, time_budget=60 * self.minutes)
         training = replace(training, seed=self.seed, accelerator=self.accelerator)
         return replace(training, progress=self.progress, threads=self.threads)
 
@@ -44,50 +44,6 @@ class Effort:
     def precision(self) -> str:
         """Of products of matrices while training, as torch calls it."""
         return "high" if self.tf32 and self.accelerator != "cpu" and torch.cuda.is_available() else "highest"
-
-
-def scheduled(
-    training: TrainingConfig,
-    minutes: float,
-    steps: int,
-    folder: Path,
-    make: Callable[[], Trainable],
-    rows: tuple[Tensor, Tensor],
-) -> TrainingConfig:
-    """The training with its steps, validations and warm-up fixed; a budget's steps are timed first.
-
-    Args:
-        training: of the recipe.
-        minutes, steps: see `Effort`.
-        folder: of the run; one that had the same budget keeps its steps, as timing again would plan another run.
-        make: an untrained model to time.
-        rows: for training and validation.
-    """
-    planned = steps or training.steps
-    if minutes and not steps:
-        training = replace(training, time_budget=60 * minutes)
-        planned = _planned_before(training, folder) or _that_fit(training, 60 * minutes, make, rows)
-    return replace(
-        training,
-        steps=planned,
-        warmup_steps=min(training.warmup_steps, planned // 10),
-        validate_every=-(-planned // VALIDATIONS),
-        checkpoint_every=planned,
-    )
-
-
-def _that_fit(
-    training: TrainingConfig, seconds: float, make: Callable[[], Trainable], rows: tuple[Tensor, Tensor]
-) -> int:
-    torch.manual_seed(training.seed)
-    return measure_pace(make(), *rows, training).steps_within(seconds, VALIDATIONS + 2)
-
-
-def _planned_before(training: TrainingConfig, folder: Path) -> int:
-    """Steps of the run in the folder, if it had the same budget; 0 for a new folder."""
-    path = RunFolder(folder).config
-    there: dict[str, Any] = json.loads(path.read_text())["training"] if path.exists() else {}
-    return int(there["steps"]) if there.get("time_budget") == training.time_budget else 0
 
 
 def curve(folder: Path) -> list[list[float]]:

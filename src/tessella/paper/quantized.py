@@ -1,4 +1,4 @@
-"""Quantized 2-D data (Figures 4 and 5 of the paper): fit, and compare with the known law."""
+"""Quantized 2-D data (Figures 4 and 5 of the paper): fit, and compare with the known distribution."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from torch import Tensor
 
 from tessella.data import Quantized, quantized_toy
 from tessella.models import SemiDiscrete
-from tessella.runs.run import QUANTIZED, TrainedRun
+from tessella.runs import TrainedRun
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,8 @@ class QuantizedResult:
 @torch.no_grad()
 def compare_with_target(run: TrainedRun, samples: int = 100) -> tuple[QuantizedResult, Tensor, Quantized]:
     """The result, the model's probabilities (bins, bins), and the target."""
-    target = quantized_toy(run.table.name.removeprefix(QUANTIZED))
+    assert isinstance(run.model, SemiDiscrete)
+    target = quantized_toy(run.config.data.name.removeprefix("quantized-"))
     log_model = cell_log_probabilities(run.model, len(target.probabilities), samples)
     p = target.probabilities.double()
     independent = torch.outer(p.sum(1), p.sum(0))
@@ -41,7 +42,7 @@ def compare_with_target(run: TrainedRun, samples: int = 100) -> tuple[QuantizedR
 def cell_log_probabilities(model: SemiDiscrete, bins: int, samples: int) -> Tensor:
     """log P of every pair of codes, (bins, bins), double."""
     codes = torch.cartesian_prod(torch.arange(bins), torch.arange(bins)).to(model.device)
-    return model.log_prob(codes, samples).double().cpu().view(bins, bins)
+    return model.log_prob(codes, samples=samples).double().cpu().view(bins, bins)
 
 
 def _kl(p: Tensor, log_q: Tensor) -> float:

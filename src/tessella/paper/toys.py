@@ -1,22 +1,32 @@
-"""Disjoint mixtures of 2-D data (Figure 6 of the paper), against baselines of the same size, trained alike."""
+"""Figure 6 of the paper: disjoint mixtures of 2-D data, against baselines of the same size, trained alike."""
 
 from bisect import bisect_left
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
-from torch import Generator, Tensor
+from torch import Generator
 
 from tessella import records
-from tessella.data import TOYS
-from tessella.densities import Flow
-from tessella.models.vectors import DensityConfig, DensityModel, VectorConfig, build_density
+from tessella.configs import to_json
+from tessella.data import TOYS, Rows
+from tessella.densities import (
+    DensityConfig,
+    DimensionwiseMixtureConfig,
+    DisjointConfig,
+    DisjointMixtureConfig,
+    FlatCouplingConfig,
+    Flow,
+)
+from tessella.models import VectorModel, build_vectors
+from tessella.models.tables import number_of_parameters
 from tessella.paper.effort import matmul_precision
 from tessella.training import FitResult, TrainingConfig, fit
+from tessella.training.budget import within_budget
 
 FIGURE_6 = ("eight_gaussians", "pinwheel", "rings", "two_spirals", "checkerboard", "two_moons")
-MIXTURE = DensityConfig(cells=64, blocks=2, component_blocks=6)
+MIXTURE = DisjointMixtureConfig(cells=64, blocks=2, component_blocks=6)
 INTERVALS = 3  # of each dimension, where they are cut one by one: more are worse, as are blocks before them
 RATES = (2e-3, 5e-3)  # both models are trained at each; the validation rows choose
 # Both models of a toy at both rates: about two minutes on one CPU core.
@@ -29,7 +39,7 @@ ROWS_AT_ONCE = 10_000
 class Fitted:
     """A density that was trained, and what it says about rows that it has not seen."""
 
-    config: VectorConfig
+    config: DensityConfig
     density: Flow
     training: TrainingConfig
     fit: FitResult
@@ -67,7 +77,7 @@ class Chosen:
             "seconds": round(self.seconds, 1),
             "learning_rate": self.best.training.learning_rate,
             "tried": [[run.training.learning_rate, run.fit.best_validation] for run in self.runs],
-            "model": asdict(self.best.config),
+            "model": to_json(self.best.config),
         }
 
 
@@ -82,7 +92,7 @@ class Comparison:
 
     def record(self) -> dict[str, Any]:
         """What results/ keeps."""
-        training = asdict(self.mixture.best.training)
+        training = to_json(self.mixture.best.training)
         del training["learning_rate"]
         return {
             "data": self.data,
@@ -98,71 +108,87 @@ class Comparison:
         }
 
 
-def toy_rows(name: str) -> dict[str, Tensor]:
+def toy_rows(name: str) -> dict[str, Rows]:
     """Seeded rows of a toy, (rows, 2), by split."""
     if name not in TOYS:
         raise ValueError(f"data: got {name!r}; expected one of {', '.join(TOYS)}")
     generator = Generator().manual_seed(1)
-    return {split: TOYS[name](rows, generator) for split, rows in ROWS.items()}
+    return {split: Rows(TOYS[name](rows, generator)) for split, rows in ROWS.items()}
 
 
-def compare(data: str, config: DensityConfig, training: TrainingConfig, folder: Path) -> Comparison:
+def compare(data: str, config: DisjointMixtureConfig, training: TrainingConfig, folder: Path) -> Comparison:
     """Train all models on a toy, or continue what lies in the folder."""
     rows = toy_rows(data)
     configs = {"mixture": config, "coupling": without_cells(config, 2), "dimensionwise": dimensionwise(config, 2)}
     return Comparison(data, **{name: _choose(one, rows, training, folder / name) for name, one in configs.items()})
 
 
-def _choose(config: DensityConfig, rows: dict[str, Tensor], training: TrainingConfig, folder: Path) -> Chosen:
+def _choose(config: DensityConfig, rows: dict[str, Rows], training: TrainingConfig, folder: Path) -> Chosen:
     trainings = [replace(training, learning_rate=rate) for rate in RATES]
     return Chosen(tuple(fit_density(config, rows, one, folder / f"{one.learning_rate}") for one in trainings))
 
 
-def fit_density(config: VectorConfig, rows: dict[str, Tensor], training: TrainingConfig, folder: Path) -> Fitted:
-    """The density of a config, trained on rows["train"] and scored on rows["test"], in nats."""
+def fit_density(
+    config: DensityConfig,
+    rows: dict[str, Rows],
+    training: TrainingConfig,
+    folder: Path,
+    validations: int | None = None,
+) -> Fitted:
+    """The density of a config, trained on rows["train"] and scored on rows["test"], in nats.
+
+    Args:
+        config, training: what is trained, and how.
+        rows: by split.
+        folder: of the run.
+        validations: plan the run, see `train_run`.
+    """
     torch.manual_seed(training.seed)
-    density = build_density(config, rows["train"].shape[1]).to(rows["train"].dtype)
-    model = DensityModel(density)
-    result = fit(model, rows["train"], rows["validation"], training, folder, {"model": asdict(config)})
+    like = rows["train"].tensors[0]
+    model = build_vectors(config, like.shape[1]).to(like.dtype)
+    parts, pace = (rows["train"], rows["validation"]), None
+    if validations is not None:
+        training, pace = within_budget(training, lambda: model, *parts, validations=validations, folder=folder)
+    result = fit(model, *parts, training, folder, {"model": to_json(config)}, pace=pace)
+    assert isinstance(model.density, Flow)
     with matmul_precision("highest"):
-        return Fitted(config, density, training, result, *_mean_nll(model, rows["test"]))
+        return Fitted(config, model.density, training, result, *_mean_nll(model, rows["test"]))
 
 
 @torch.no_grad()
-def _mean_nll(model: DensityModel, rows: Tensor) -> tuple[float, float]:
+def _mean_nll(model: VectorModel, rows: Rows) -> tuple[float, float]:
     """Mean and standard error over the rows; a row without a finite value is an error, not left out."""
     device = next(model.parameters()).device
-    nll = torch.cat([model.nll(part.to(device)) for part in rows.split(ROWS_AT_ONCE)]).double()
+    nll = torch.cat([model.nll(part.to(device)) for part in rows.tensors[0].split(ROWS_AT_ONCE)]).double()
     if not nll.isfinite().all():
         raise ArithmeticError(f"test rows: {int((~nll.isfinite()).sum())} of {len(nll)} have no finite log-density")
     return float(nll.mean()), float(nll.std() / len(nll) ** 0.5)
 
 
-def without_cells(config: DensityConfig, dim: int) -> DensityConfig:
+def without_cells(config: DisjointConfig, dim: int) -> FlatCouplingConfig:
     """A coupling flow of as many blocks, so wide that it has as many parameters as the mixture, or nearly so."""
-    return sized_like(replace(config, cells=0), config, dim)
+    blocks = config.blocks + config.component_blocks
+    return sized_like(FlatCouplingConfig(blocks, config.width, config.layers), config, dim)
 
 
-def dimensionwise(config: DensityConfig, dim: int) -> DensityConfig:
+def dimensionwise(config: DisjointConfig, dim: int) -> DimensionwiseMixtureConfig:
     """A mixture that cuts each dimension for itself, with as many blocks, all inside, and as many parameters."""
     blocks = config.blocks + config.component_blocks
-    cut = replace(config, geometry="intervals", cells=INTERVALS, blocks=0, component_blocks=blocks)
+    cut = DimensionwiseMixtureConfig(INTERVALS, 0, blocks, config.width, config.layers, config.squashing, config.base)
     return sized_like(cut, config, dim)
 
 
-def sized_like(config: DensityConfig, other: DensityConfig, dim: int) -> DensityConfig:
+Sized = TypeVar("Sized", FlatCouplingConfig, DimensionwiseMixtureConfig)
+
+
+def sized_like(config: Sized, other: DisjointConfig, dim: int) -> Sized:
     """`config` with the width that gives it as many parameters as `other`, or nearly so."""
 
     def size(width: int) -> int:
-        return number_of_parameters(build_density(replace(config, width=width), dim))
+        return number_of_parameters(build_vectors(replace(config, width=width), dim))
 
-    target = number_of_parameters(build_density(other, dim))
+    target = number_of_parameters(build_vectors(other, dim))
     widths = range(max(1, other.width // 4), 4 * other.width)
     above = bisect_left(widths, target, hi=len(widths) - 1, key=size)
     nearest = min(widths[max(0, above - 1) : above + 1], key=lambda width: abs(size(width) - target))
     return replace(config, width=nearest)
-
-
-def number_of_parameters(module: torch.nn.Module) -> int:
-    """Of all tensors that are trained."""
-    return sum(parameter.numel() for parameter in module.parameters())

@@ -4,15 +4,15 @@ tessella reproduce continuous --data power --method mixture --minutes 5
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from tessella import records
-from tessella.configs import changed
+from tessella.configs import changed, to_json
 from tessella.data import VectorTable, load_vectors
-from tessella.models.vectors import DensityConfig, DensityModel, SplineConfig, VectorConfig, build_density
-from tessella.paper.effort import Effort, curve, matmul_precision, scheduled
+from tessella.densities import DensityConfig, DisjointMixtureConfig, SplineConfig
+from tessella.paper.effort import VALIDATIONS, Effort, curve, matmul_precision
 from tessella.paper.toys import Fitted, fit_density, without_cells
 from tessella.training import TrainingConfig
 
@@ -20,7 +20,7 @@ Method = Literal["mixture", "coupling", "spline"]
 Preset = Literal["best", "paper"]
 
 # The preset `best`. Nothing in it was chosen on test rows; docs/mixtures.md says how it was found.
-MIXTURE = DensityConfig(cells=256, blocks=8, component_blocks=8, width=128, embedding=64)
+MIXTURE = DisjointMixtureConfig(cells=256, blocks=8, component_blocks=8, width=128, embedding=64)
 SPLINE = SplineConfig()
 TRAINING = TrainingConfig(steps=20_000, batch_size=1_024, learning_rate=2e-3)
 COUPLING_TRAINING = replace(TRAINING, learning_rate=5e-3)
@@ -30,7 +30,7 @@ BEST: dict[str, dict[str, Any]] = {
     "miniboone": {"model.cells": 16, "model.width": 64},
 }
 # The preset `paper`: within the ranges that its appendix names, which does not say what was chosen for which table.
-PAPER_MIXTURE = DensityConfig(
+PAPER_MIXTURE = DisjointMixtureConfig(
     cells=32, blocks=16, component_blocks=16, width=64, layers=3, squashing="softsign", base="gaussian"
 )
 PAPER_TRAINING = TrainingConfig(steps=100_000, batch_size=1_048, learning_rate=1e-3)
@@ -40,7 +40,7 @@ PAPER_TRAINING = TrainingConfig(steps=100_000, batch_size=1_048, learning_rate=1
 class DensityRecipe:
     """What is chosen about a method."""
 
-    model: VectorConfig
+    model: DensityConfig
     training: TrainingConfig
 
 
@@ -67,7 +67,7 @@ def recipe_of(task: VectorTask, dim: int) -> DensityRecipe:
     recipe = changed(replace(recipe, training=task.applied(recipe.training)), task.changes)
     if task.method != "coupling":
         return recipe
-    assert isinstance(recipe.model, DensityConfig)
+    assert isinstance(recipe.model, DisjointMixtureConfig)
     return replace(recipe, model=without_cells(recipe.model, dim))
 
 
@@ -87,15 +87,9 @@ def run_vectors(task: VectorTask, folder: Path) -> dict[str, Any]:
     """Train, score all test rows exactly; the record."""
     table = load_vectors(task.data)
     rows = {"train": table.train, "validation": table.validation, "test": table.test}
-    recipe = recipe_of(task, table.train.shape[1])
-
-    def untrained() -> DensityModel:
-        return DensityModel(build_density(recipe.model, table.train.shape[1]).to(table.train.dtype))
-
+    recipe = recipe_of(task, table.train.shapes[0][1])
     with matmul_precision(task.precision):
-        parts = (table.train, table.validation)
-        training = scheduled(recipe.training, task.minutes, task.steps, folder, untrained, parts)
-        fitted = fit_density(recipe.model, rows, training, folder)
+        fitted = fit_density(recipe.model, rows, recipe.training, folder, VALIDATIONS)
     return _record(task, table, fitted, curve(folder))
 
 
@@ -118,7 +112,7 @@ def _record(task: VectorTask, table: VectorTable, fitted: Fitted, curve: list[li
         "test_rows": len(table.test),
         "matmul_precision": {"training": task.precision, "evaluation": "highest"},
         "changes": dict(task.changes),
-        "model": asdict(fitted.config),
-        "training": asdict(fitted.training),
+        "model": to_json(fitted.config),
+        "training": to_json(fitted.training),
         **records.provenance(task.seed),
     }

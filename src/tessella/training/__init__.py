@@ -3,10 +3,11 @@
 >>> from tessella.training import TrainingConfig, fit
 """
 
+from tessella.contracts import Trainable
 from tessella.training.config import TrainingConfig
-from tessella.training.contract import FitResult, NonFiniteError, StopReason, Trainable
 from tessella.training.fitting import fit
 from tessella.training.folder import RunFolder, load_best
+from tessella.training.result import FitResult, NonFiniteError, StopReason
 from tessella.training.schedule import average_decay, learning_rate
 from tessella.training.validation import evaluate
 

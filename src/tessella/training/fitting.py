@@ -1,4 +1,4 @@
-"""`fit`: from a model and rows to a run folder."""
+"""`fit`: from a model and sources of batches to a run folder."""
 
 import dataclasses
 import json
@@ -8,22 +8,24 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
+from tessella.contracts import Source, Trainable
+from tessella.training.batches import check_source
 from tessella.training.config import TrainingConfig
-from tessella.training.contract import FitResult, StopReason, Trainable
 from tessella.training.folder import RunFolder, load_best
 from tessella.training.pace import Pace
 from tessella.training.processes import Processes, accelerator_of
-from tessella.training.randomness import undisturbed_noise
+from tessella.training.randomness import fork_rng
+from tessella.training.result import FitResult, StopReason
 from tessella.training.run import Run, finished
 from tessella.training.threads import using
 
 
 def fit(
     model: Trainable,
-    train: Tensor,
-    validation: Tensor,
+    train: Source,
+    validation: Source,
     config: TrainingConfig,
     folder: Path | str,
     about: Mapping[str, Any] | None = None,
@@ -46,8 +48,8 @@ def fit(
     Args:
         model: see `Trainable`. Training starts from its weights: seed its construction if a restart shall repeat it. It
             comes back on the training device, in evaluation mode.
-        train: rows, (rows, ...); moved to the device as a whole.
-        validation: rows of the same kind.
+        train: a source of batches, `Rows(x)` for rows x of a table; moved to the device as a whole.
+        validation: one of the same kind.
         config: how to train.
         folder: the run folder, see `training.folder`.
         about: what else `config.json` shall say about the run (model, data), in JSON's types; part of its identity.
@@ -59,16 +61,17 @@ def fit(
         The best validation value, in nats per row, and how the run went.
 
     >>> import tempfile
+    >>> from tessella.data import Rows
     >>> class Mean(nn.Module):  # nll(x) = (x - m)^2 / 2
     ...     def __init__(self):
     ...         super().__init__()
     ...         self.m = nn.Parameter(torch.zeros(()))
-    ...     def nll(self, batch): return (batch - self.m).square() / 2
-    ...     def loss(self, batch): return self.nll(batch).mean()
-    ...     def initialize(self, batch): pass
+    ...     def nll(self, x): return (x - self.m).square() / 2
+    ...     def loss(self, x): return self.nll(x).mean()
+    ...     def initialize(self, x): pass
     >>> config = TrainingConfig(steps=100, warmup_steps=0, learning_rate=0.1, accelerator="cpu", progress=False)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     result = fit(Mean(), torch.tensor([1.0, 3.0]), torch.tensor([2.0]), config, folder)
+    ...     result = fit(Mean(), Rows(torch.tensor([1.0, 3.0])), Rows(torch.tensor([2.0])), config, folder)
     >>> result.stopped, round(result.best_validation, 2)
     ('steps', 0.0)
     """
@@ -79,14 +82,14 @@ def fit(
     description = _describe(train, validation, config, about)
     if resume:
         run_folder.check_same(description)
-    standing = run_folder.standing() if resume else None
-    if standing is not None:
-        run_folder.restore_model(standing)
-    stopped = None if standing is None else finished(standing, config)
+    state = run_folder.state() if resume else None
+    if state is not None:
+        run_folder.restore_model(state)
+    stopped = None if state is None else finished(state, config)
     if stopped is None:
-        with undisturbed_noise(processes.device), using(torch.get_num_threads()):
+        with fork_rng(processes.device), using(torch.get_num_threads()):
             run = Run(model, train, validation, config, processes)
-            run.start(run_folder, description, standing, pace)
+            run.start(run_folder, description, state, pace)
             stopped = run.train()
     return _conclude(module, run_folder, processes, stopped)
 
@@ -94,37 +97,40 @@ def fit(
 def _conclude(model: nn.Module, folder: RunFolder, processes: Processes, stopped: StopReason) -> FitResult:
     """What is on disk, which all processes agree about: the weights into the model, the numbers into the result."""
     processes.wait()
-    standing = folder.standing()
-    assert standing is not None
+    state = folder.state()
+    assert state is not None
     load_best(model.to(processes.device).eval(), folder.path)
     return FitResult(
-        best_step=standing.best_step,
-        best_validation=standing.best_validation,
-        initial_validation=standing.initial_validation,
-        steps=standing.step,
-        seconds=standing.seconds,
+        best_step=state.best_step,
+        best_validation=state.best_validation,
+        initial_validation=state.initial_validation,
+        steps=state.step,
+        seconds=state.seconds,
         stopped=stopped,
-        threads=standing.threads,
+        threads=state.threads,
     )
 
 
-def _checked(model: Trainable, train: Tensor, validation: Tensor) -> nn.Module:
-    """The model as a module; the rows are there and of one kind."""
+def _checked(model: Trainable, train: Source, validation: Source) -> nn.Module:
+    """The model as a module; the sources have examples, of one kind."""
     if not isinstance(model, nn.Module) or not isinstance(model, Trainable):
         raise TypeError(f"model: got {type(model).__name__}; expected an nn.Module with loss, nll and initialize")
-    for name, rows in {"train": train, "validation": validation}.items():
-        if rows.dim() == 0 or len(rows) == 0:
-            raise ValueError(f"{name}: got shape {tuple(rows.shape)}; expected at least one row")
-    if train.shape[1:] != validation.shape[1:] or train.dtype != validation.dtype:
-        raise ValueError(
-            f"validation: got rows of shape {tuple(validation.shape[1:])} and {validation.dtype}; "
-            f"expected those of train, {tuple(train.shape[1:])} and {train.dtype}"
-        )
+    check_source("train", train)
+    check_source("validation", validation)
+    expected, came = _example(train), _example(validation)
+    if came != expected:
+        raise ValueError(f"validation: got rows of {came}; expected those of train, {expected}")
     return model
 
 
+def _example(source: Source) -> str:
+    """Shape and type of each tensor of one example."""
+    batch = source.batch(torch.zeros(1, dtype=torch.int64))
+    return " and ".join(f"shape {tuple(tensor.shape[1:])} ({tensor.dtype})" for tensor in batch)
+
+
 def _describe(
-    train: Tensor, validation: Tensor, config: TrainingConfig, about: Mapping[str, Any] | None
+    train: Source, validation: Source, config: TrainingConfig, about: Mapping[str, Any] | None
 ) -> dict[str, Any]:
     """What `config.json` says, as it reads when it comes back from there."""
     description = {
@@ -132,15 +138,16 @@ def _describe(
         "torch": str(torch.__version__),
         "seed": config.seed,
         "training": dataclasses.asdict(config),
-        "data": {"train": list(train.shape), "validation": list(validation.shape)},
+        "data": {"train": train.shapes, "validation": validation.shapes},
         "run": dict(about or {}),
     }
     try:
-        return json.loads(json.dumps(description))
+        as_read: dict[str, Any] = json.loads(json.dumps(description))
     except TypeError as error:
         raise TypeError(
             f"about: {error}; expected strings, numbers, booleans, None, and lists and mappings of them"
         ) from None
+    return as_read
 
 
 def _version() -> str:

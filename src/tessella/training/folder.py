@@ -5,7 +5,7 @@
 | `config.json` | training config, versions, seed, shapes of the data, what the caller says | at the start |
 | `metrics.jsonl` | an object a line: step, seconds, and loss or validation or both (null = not finite) | appended |
 | `model.safetensors` | the averaged weights of the best validation | at each improvement, after the resume state |
-| `resume.safetensors` | weights, averages, moments, noise states; the `Standing` as JSON in its metadata | see `fit` |
+| `resume.safetensors` | weights, averages, moments, noise; the `CheckpointState` as JSON in its metadata | see `fit` |
 
 All but the metrics are replaced as a whole. The resume state is the truth: it knows how long `metrics.jsonl` was, and
 where an improvement was its last act, the model can be written again from its averages.
@@ -34,7 +34,7 @@ _FREE = {
 
 
 @dataclass
-class Standing:
+class CheckpointState:
     """Where a run stands after `step` updates."""
 
     step: int = 0
@@ -52,6 +52,8 @@ class Standing:
     """On a CPU; 0 before they were chosen, and where there is nothing to choose."""
     pace: float = 0.0
     """Seconds an update took when they were chosen; 0 where that was not measured."""
+    eager_because: str = ""
+    """Why updates are not replayed as a CUDA graph, where that was wanted."""
 
 
 class RunFolder:
@@ -71,7 +73,7 @@ class RunFolder:
         """The folder is new, or belongs to the run so described."""
         if not self.config.exists():
             return
-        here, asked = _flat(json.loads(self.config.read_text())), _flat(description)
+        here, asked = _flat(_of_today(json.loads(self.config.read_text()))), _flat(description)
         different = [name for name in sorted({*here, *asked} - _FREE) if here.get(name) != asked.get(name)]
         if different:
             lines = "".join(
@@ -82,11 +84,12 @@ class RunFolder:
                 "Take another folder, ask for the same config to continue that run, or pass resume=False to replace it"
             )
 
-    def standing(self) -> Standing | None:
-        """Where the run stands, or None if it never reached its first resume state."""
+    def state(self) -> CheckpointState | None:
+        """The last checkpoint's, or None if there is none yet."""
         if not self.resume.exists():
             return None
-        return Standing(**json.loads(_metadata(self.resume)["standing"]))
+        metadata = _metadata(self.resume)
+        return CheckpointState(**json.loads(metadata.get("state") or metadata["standing"]))  # its first name
 
     def tensors(self) -> dict[str, Tensor]:
         """The tensors of the resume state, on the CPU."""
@@ -97,17 +100,17 @@ class RunFolder:
         complete = self.metrics.read_text().rpartition("\n")[0]
         return [json.loads(line) for line in complete.splitlines()]
 
-    def begin(self, description: Mapping[str, Any], standing: Standing | None) -> None:
+    def begin(self, description: Mapping[str, Any], state: CheckpointState | None) -> None:
         """Make the folder ready for a new run, or for one to be continued: what was measured later is forgotten."""
         if not self.writes:
             return
         self.path.mkdir(parents=True, exist_ok=True)
-        if standing is None:
+        if state is None:
             for file in (self.resume, self.model, self.metrics):
                 file.unlink(missing_ok=True)
             self.metrics.touch()
         else:
-            os.truncate(self.metrics, standing.metrics_bytes)
+            os.truncate(self.metrics, state.metrics_bytes)
         with _replacing(self.config) as path:
             path.write_text(json.dumps(description, indent=2) + "\n")
 
@@ -120,30 +123,30 @@ class RunFolder:
         with open(self.metrics, "ab", buffering=0) as file:
             file.write(line.encode() + b"\n")
 
-    def save_resume(self, tensors: Mapping[str, Tensor], standing: Standing) -> None:
+    def save_resume(self, tensors: Mapping[str, Tensor], state: CheckpointState) -> None:
         """Replace the resume state."""
         if not self.writes:
             return
         with open(self.metrics, "rb") as file:
             os.fsync(file.fileno())
-            standing.metrics_bytes = file.seek(0, os.SEEK_END)
+            state.metrics_bytes = file.seek(0, os.SEEK_END)
         with _replacing(self.resume) as path:
-            save_file(_on_host(tensors), path, {"standing": json.dumps(asdict(standing))})
+            save_file(_on_host(tensors), path, {"state": json.dumps(asdict(state))})
 
-    def save_model(self, weights: Mapping[str, Tensor], standing: Standing) -> None:
+    def save_model(self, weights: Mapping[str, Tensor], state: CheckpointState) -> None:
         """Replace the best model."""
         if not self.writes:
             return
-        about = {"step": str(standing.best_step), "validation": repr(standing.best_validation)}
+        about = {"step": str(state.best_step), "validation": repr(state.best_validation)}
         with _replacing(self.model) as path:
             save_file(_on_host(weights), path, about)
 
-    def restore_model(self, standing: Standing) -> None:
+    def restore_model(self, state: CheckpointState) -> None:
         """Write the best model from the resume state, if a run was killed after the one and before the other."""
-        if not self.writes or standing.best_step != standing.step:
+        if not self.writes or state.best_step != state.step:
             return
-        if not self.model.exists() or _metadata(self.model)["step"] != str(standing.step):
-            self.save_model(under("average/", self.tensors()), standing)
+        if not self.model.exists() or _metadata(self.model)["step"] != str(state.step):
+            self.save_model(under("average/", self.tensors()), state)
 
 
 def load_best(model: nn.Module, folder: Path | str) -> None:
@@ -158,7 +161,7 @@ def under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 def _metadata(path: Path) -> dict[str, str]:
     with safe_open(path, framework="pt") as file:
-        return file.metadata()
+        return dict(file.metadata())
 
 
 def _on_host(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -174,6 +177,12 @@ def _replacing(path: Path) -> Iterator[Path]:
     with open(temporary, "rb+") as file:
         os.fsync(file.fileno())
     os.replace(temporary, path)
+
+
+def _of_today(config: dict[str, Any]) -> dict[str, Any]:
+    """A config as it is written now: earlier ones had the shape of a single tensor where there is a list of shapes."""
+    data = {name: shapes if isinstance(shapes[0], list) else [shapes] for name, shapes in config["data"].items()}
+    return {**config, "data": data}
 
 
 def _flat(mapping: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

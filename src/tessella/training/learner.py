@@ -7,9 +7,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from tessella.training.capture import CapturedStep
+from tessella.contracts import Batch, Source, Trainable
+from tessella.training.capture import CapturedStep, not_capturable_because
 from tessella.training.config import TrainingConfig
-from tessella.training.contract import Trainable
 from tessella.training.folder import under
 from tessella.training.processes import Processes
 from tessella.training.randomness import noise_state, set_noise_state
@@ -47,25 +47,31 @@ class Learner:
         self.step = TrainingStep(
             loss, self._parameters, [averages[name] for name in self._parameters], self._optimizer, config.clip_norm
         )
-        captured = config.compile == "auto" and processes.device.type == "cuda" and processes.number == 1
-        self._advance = CapturedStep(self.step) if captured else self.step
+        wanted = config.compile == "auto" and processes.device.type == "cuda" and processes.number == 1
+        self._refused = not_capturable_because(model) if wanted else ""
+        self._captured = CapturedStep(self.step, processes.device) if wanted and not self._refused else None
 
-    def update(self, step: int, batch: Tensor, spent: float = 0.0) -> None:
+    @property
+    def eager_because(self) -> str:
+        """Why updates are not replayed as a CUDA graph, where that was wanted; empty if they are, or it was not."""
+        return self._refused if self._captured is None else self._captured.eager_because
+
+    def update(self, step: int, batch: Batch, spent: float = 0.0) -> None:
         """Update `step`, counted from 0, from this process's slice of the batch; spent: share of the time budget."""
         self.step.prepare(step, learning_rate(step, self.config, spent), average_decay(step, self.config))
-        self._advance(batch)
+        (self._captured or self.step)(*batch)
 
     def mean_loss(self) -> float:
         """Mean of the losses since this was last asked, over all processes. Collective."""
         total, number = self.processes.reduce(self.step.meter, "sum").tolist()
         self.step.meter.zero_()
-        return total / number
+        return float(total / number)
 
-    def validate(self, rows: Tensor) -> float:
-        """Mean nll of the averaged model. Collective."""
+    def validate(self, source: Source, rows: Tensor) -> float:
+        """Mean nll of the averaged model over these rows of a source, both on the device. Collective."""
         for averaged, buffer in zip(self.average.buffers(), self.model.buffers(), strict=True):
             averaged.copy_(buffer)
-        sums = nll_sums(self.average, rows, self.config, self.processes.rank, self.processes.number)
+        sums = nll_sums(self.average, source, rows, self.config, self.processes.rank, self.processes.number)
         return float(self.processes.reduce(sums, "sum").sum()) / len(rows)
 
     def first_trouble(self) -> tuple[int, tuple[str, ...]]:
@@ -112,11 +118,11 @@ class _Loss(nn.Module):
         super().__init__()
         self.model = model
 
-    def forward(self, batch: Tensor) -> Tensor:
-        return self.model.loss(batch)
+    def forward(self, *batch: Tensor) -> Tensor:
+        return self.model.loss(*batch)
 
 
-def _parallel_loss(model: Trainable, processes: Processes) -> Callable[[Tensor], Tensor]:
+def _parallel_loss(model: Trainable, processes: Processes) -> Callable[..., Tensor]:
     if processes.number == 1:
         return model.loss
     on_gpu = processes.device.type == "cuda"

@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 from math import inf
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from tessella import checks
-from tessella.training.batches import Batches
+from tessella.contracts import Source, Trainable
+from tessella.training.batches import Batches, check_source
 from tessella.training.config import TrainingConfig
-from tessella.training.contract import Trainable
 from tessella.training.learner import Learner
 from tessella.training.processes import Processes, accelerator_of
-from tessella.training.randomness import undisturbed_noise
-from tessella.training.threads import candidates, fastest, hindered, usable, using
+from tessella.training.randomness import fork_rng
+from tessella.training.threads import candidates, contended, fastest, usable, using
 from tessella.training.validation import validation_subset
 
 WARMUP = 5  # updates that are not counted: libraries warm up, and on a GPU the step is captured
@@ -48,7 +48,7 @@ class Pace:
 
 
 def measure_pace(
-    model: Trainable, train: Tensor, validation: Tensor, config: TrainingConfig, initialize: bool = True
+    model: Trainable, train: Source, validation: Source, config: TrainingConfig, initialize: bool = True
 ) -> Pace:
     """Train a copy of the model for a moment, exactly as `fit` would on one device; model and noise are left alone.
 
@@ -59,21 +59,23 @@ def measure_pace(
         initialize: False for a model that has been trained already.
     """
     assert isinstance(model, nn.Module)
+    check_source("train", train)
+    check_source("validation", validation)
     config = replace(config, accelerator=accelerator_of(config), devices=1)
     processes = Processes(config)
     device = processes.device
-    with undisturbed_noise(device), using(torch.get_num_threads()), checks.values(False):
+    with fork_rng(device), using(torch.get_num_threads()), checks.values(False):
         trial = copy.deepcopy(model).to(device).train()
-        batches = Batches(train.to(device), config.batch_size, config.seed)
+        batches = Batches(train.to(device), config.batch_size, config.seed, device=device)
         if initialize:
             with torch.no_grad():
-                trial.initialize(batches(0))
+                trial.initialize(*batches(0))
         learner = Learner(trial, config, processes)
         threads, update = _fastest_updates(lambda step: learner.update(step, batches(step)), config)
         torch.set_num_threads(threads)
         rows = validation_subset(validation, config).to(device)
-        few = rows[: config.batch_size]
-        validate = _seconds(lambda _: learner.validate(few), max(2, TRIALS[device.type] // 10), 1)
+        few, watched = rows[: config.batch_size], validation.to(device)
+        validate = _seconds(lambda _: learner.validate(watched, few), max(2, TRIALS[device.type] // 10), 1)
     return Pace(update, validate * len(rows) / len(few), threads)
 
 
@@ -83,7 +85,7 @@ def _fastest_updates(update: Callable[[int], object], config: TrainingConfig) ->
 
     def seconds(threads: int, worth: float) -> float:
         torch.set_num_threads(threads)
-        if worth < inf and hindered(threads):
+        if worth < inf and contended(threads):
             return inf
         return _seconds(update, trials, WARMUP, longest, hopeless=(WARMUP + trials) * worth)
 

@@ -5,7 +5,7 @@ from typing import Self
 
 from tessella import progress
 from tessella.training.config import TrainingConfig
-from tessella.training.contract import StopReason
+from tessella.training.result import StopReason
 
 
 class Progress:

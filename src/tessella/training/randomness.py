@@ -1,7 +1,7 @@
 """Seeds that depend on what they are for, and the state of torch's global generators."""
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import numpy as np
@@ -42,8 +42,26 @@ def set_noise_state(state: dict[str, Tensor], device: torch.device) -> None:
         torch.cuda.set_rng_state(state["cuda"].clone(), device)
 
 
+def noise_to_restore(device: torch.device) -> Callable[[], None]:
+    """Call it to continue from here, also after a CUDA graph that was not finished.
+
+    A failed capture leaves the device's generator believing that it goes on, and `set_noise_state` refuses to touch it;
+    so the generator is given a copy of its state from before.
+    """
+    cpu = torch.get_rng_state()
+    on_device = [torch.cuda.default_generators[_index(device)]] if device.type == "cuda" else []
+    copies = [generator.clone_state() for generator in on_device]
+
+    def restore() -> None:
+        torch.set_rng_state(cpu)
+        for generator, copy in zip(on_device, copies, strict=True):
+            generator.graphsafe_set_state(copy)
+
+    return restore
+
+
 @contextmanager
-def undisturbed_noise(device: torch.device) -> Iterator[None]:
+def fork_rng(device: torch.device) -> Iterator[None]:
     """Whatever is drawn or seeded inside, the generators stand afterwards where they stood before."""
     state = noise_state(device)
     try:

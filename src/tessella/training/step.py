@@ -18,7 +18,7 @@ class TrainingStep:
     happened first and what it looked like, and whoever writes weights to disk must look at `first_bad` before.
 
     Args:
-        loss: batch -> scalar.
+        loss: *batch -> scalar.
         parameters: the trained parameters by name.
         averages: one tensor for each parameter, updated in place.
         optimizer: over these parameters, in one group whose learning rate is a tensor.
@@ -27,7 +27,7 @@ class TrainingStep:
 
     def __init__(
         self,
-        loss: Callable[[Tensor], Tensor],
+        loss: Callable[..., Tensor],
         parameters: Mapping[str, nn.Parameter],
         averages: Sequence[Tensor],
         optimizer: torch.optim.Optimizer,
@@ -51,10 +51,10 @@ class TrainingStep:
         self.learning_rate.fill_(learning_rate)
         self.decay.fill_(decay)
 
-    def __call__(self, batch: Tensor) -> None:
+    def __call__(self, *batch: Tensor) -> None:
         """Update weights, moments, averages and records by one batch."""
         self.optimizer.zero_grad(set_to_none=True)
-        loss = self.loss(batch)
+        loss = self.loss(*batch)
         if loss.dim() != 0:
             raise ValueError(f"model.loss: got shape {tuple(loss.shape)}; expected a scalar, the mean over the rows")
         loss.backward()

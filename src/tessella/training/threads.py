@@ -1,8 +1,8 @@
 """How many threads: as many as make an update fastest, among those that the process may use.
 
 More threads are not always faster. Small products are over before a second thread has begun; and where another program
-is busy on one of the cores, each of the thousand meetings of the threads in an update waits for that core. So updates
-are timed (`training.pace`), and fewer threads are taken unless more are clearly faster.
+is busy on one of the cores, each of the thousand operations that threads share in an update waits for that core. So
+updates are timed (`training.pace`), and fewer threads are taken unless more are clearly faster.
 """
 
 import os
@@ -18,7 +18,7 @@ import torch
 FASTER = 1.15  # more threads must be so many times as fast
 SLOWER = 3.0  # updates that take so many times as long as planned are a collapse
 STRETCH = 2.0  # seconds, and two updates at least, that are looked at together
-MEETINGS, FEW_MEETINGS = 1000, 300  # additions that threads share, to see whether they wait for each other
+ADDITIONS, FEW_ADDITIONS = 1000, 300  # that threads share, to see whether they wait for each other
 WAITING = 4.0  # times as long as one thread alone is too long
 CGROUPS, MEMBERSHIP = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 
@@ -101,7 +101,7 @@ def fastest(seconds: Callable[[int, float], float], numbers: Sequence[int]) -> t
     return best
 
 
-def hindered(threads: int, meetings: int = MEETINGS, clock: Callable[[], float] = time.perf_counter) -> bool:
+def contended(threads: int, additions: int = ADDITIONS, clock: Callable[[], float] = time.perf_counter) -> bool:
     """Whether threads that share small pieces of work wait for each other most of the time.
 
     So they do where a core is busy with something else. It takes a tenth of a second to see that here; an update, which
@@ -113,7 +113,7 @@ def hindered(threads: int, meetings: int = MEETINGS, clock: Callable[[], float] 
         torch.set_num_threads(threads)
         shared.add_(1)  # wakes them
         began = clock()
-        for _ in range(meetings):
+        for _ in range(additions):
             shared.add_(1)
             if clock() - began > longest:
                 break
@@ -123,11 +123,11 @@ def hindered(threads: int, meetings: int = MEETINGS, clock: Callable[[], float] 
     return seconds(threads, longest) > longest
 
 
-def unhindered() -> int:
+def uncontended() -> int:
     """All usable threads, or 1 where they would wait for each other: for work that is not worth a trial of its own."""
     most = usable()
     with using(most):
-        return 1 if most > 1 and hindered(most, FEW_MEETINGS) else most
+        return 1 if most > 1 and contended(most, FEW_ADDITIONS) else most
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from tessella.dequantizers.cells import VoronoiCells
+from tessella.dequantizers.learned import VoronoiCells
 from tessella.models import SemiDiscrete
 from tessella.paper.figures.cells import Window, draw_tessellation
 from tessella.paper.figures.style import BLUE, DENSITY, ORANGE, bare, new_figure, save

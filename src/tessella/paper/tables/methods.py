@@ -1,92 +1,25 @@
 """The methods of Table 1, each fitted to the same table in its own way: what comes back looks the same for all."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from tessella.baselines import (
-    Baseline,
-    BlockAutoregressiveMixture,
-    CategoricalMixture,
-    CausalTransformer,
-    ChowLiu,
-    DiscreteFlow,
-    Independent,
-)
+from tessella.baselines import Baseline, CategoricalMixture, ChowLiu, Independent
 from tessella.data import Table
-from tessella.models import SemiDiscrete, SemiDiscreteConfig, build
-from tessella.paper.effort import curve, scheduled
-from tessella.runs.run import DataConfig, RunConfig, train_run
-from tessella.training import FitResult, Trainable, TrainingConfig, fit
-
-
-@dataclass(frozen=True)
-class TransformerConfig:
-    """`CausalTransformer`."""
-
-    width: int = 256
-    layers: int = 6
-    dropout: float = 0.1
-
-
-@dataclass(frozen=True)
-class BlocksConfig:
-    """`BlockAutoregressiveMixture`."""
-
-    groups: int = 8
-    components: int = 16
-    width: int = 256
-    layers: int = 4
-    dropout: float = 0.0
-    nets: Literal["plain", "fast"] = "fast"
-
-
-@dataclass(frozen=True)
-class DiscreteFlowConfig:
-    """`DiscreteFlow`."""
-
-    layers: int = 8
-    width: int = 512
-    temperature: float = 2.0
-
-
-@dataclass(frozen=True)
-class MixtureConfig:
-    """`CategoricalMixture`: the validation rows choose among these numbers of components."""
-
-    components: tuple[int, ...] = (50, 100, 200)
-    iterations: int = 500
-
-
-@dataclass(frozen=True)
-class CountingConfig:
-    """`Independent` or `ChowLiu`, as they come: nothing to choose."""
-
-    structure: Literal["independent", "tree"] = "independent"
-
-
-ModelConfig = (
-    SemiDiscreteConfig | TransformerConfig | BlocksConfig | DiscreteFlowConfig | MixtureConfig | CountingConfig
-)
-Network = SemiDiscrete | CausalTransformer | BlockAutoregressiveMixture | DiscreteFlow
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """What is chosen about a method for a table; methods that count have no use for the training."""
-
-    model: ModelConfig
-    training: TrainingConfig = field(default_factory=TrainingConfig)
+from tessella.models import CategoricalMixtureConfig, ChowLiuConfig, IndependentConfig, TableConfig
+from tessella.models.tables import number_of_parameters
+from tessella.paper.effort import VALIDATIONS, curve
+from tessella.paper.tables.recipes import Recipe
+from tessella.runs import DataConfig, RunConfig, train_run
 
 
 @dataclass(frozen=True)
 class Job:
-    """A method to be fitted to a table. Of `steps` and `minutes` the first counts; with neither, the recipe's steps."""
+    """A method to be fitted to a table."""
 
     data: DataConfig
     table: Table
@@ -94,14 +27,16 @@ class Job:
     recipe: Recipe
     folder: Path
     minutes: float = 0.0
+    """Of methods that count; 0: no limit. Networks have theirs in the recipe."""
     steps: int = 0
+    """Iterations of the mixture instead."""
 
 
 @dataclass(frozen=True)
 class Fitted:
     """A model with its best weights, in evaluation mode, and what it took; seconds without the final evaluation."""
 
-    model: SemiDiscrete | Baseline
+    model: nn.Module
     recipe: Recipe
     """What was used in the end, with the steps that were planned."""
     parameters: int
@@ -123,52 +58,25 @@ class Fitted:
 
 def fit_method(job: Job) -> Fitted:
     """Fit what the recipe describes; networks leave their run folder, and continue where it stopped."""
-    return FITS[type(job.recipe.model)](job)
-
-
-def build_network(config: ModelConfig, counts: Sequence[int]) -> Network:
-    """The untrained model of a method that is trained."""
-    if isinstance(config, SemiDiscreteConfig):
-        return build(config, counts)
-    if isinstance(config, TransformerConfig):
-        return CausalTransformer(counts, config.width, config.layers, config.dropout)
-    if isinstance(config, BlocksConfig):
-        size = (config.groups, config.components, config.width, config.layers)
-        return BlockAutoregressiveMixture(counts, *size, config.dropout, config.nets == "fast")
-    assert isinstance(config, DiscreteFlowConfig)
-    return DiscreteFlow(counts, config.layers, config.width, config.temperature)
+    return COUNTED.get(type(job.recipe.model), _fit_network)(job)
 
 
 def passes(method: str, model: Mapping[str, Any], variables: int) -> int:
     """How many networks are asked one after another, each with the answers of those before, to draw a row."""
     if method in ("voronoi", "simplex", "binary-argmax"):
-        return int(model["blocks"])
+        return int(model["blocks"] if "blocks" in model else model["density"]["blocks"])
     if method == "blocks":
         return min(int(model["groups"]), variables)
-    return {"transformer": variables, "discrete-flow": model.get("layers", 1)}.get(method, 1)
+    return {"transformer": variables, "discrete-flow": int(model.get("layers", 1))}.get(method, 1)
 
 
-def _fit_semidiscrete(job: Job) -> Fitted:
-    assert isinstance(job.recipe.model, SemiDiscreteConfig)
-    training = _schedule(job)
-    run, result = train_run(RunConfig(job.data, job.recipe.model, training, job.preset), job.folder)
-    return _from_folder(run.model, job, training, result)
-
-
-def _fit_baseline(job: Job) -> Fitted:
-    training = _schedule(job)
-    torch.manual_seed(training.seed)
-    model = build_network(job.recipe.model, job.table.schema.counts)
-    about = {"preset": job.preset, "data": asdict(job.data), "model": asdict(job.recipe.model)}
-    result = fit(model, job.table.train, job.table.validation, training, job.folder, about)
-    return _from_folder(model, job, training, result)
-
-
-def _from_folder(model: SemiDiscrete | Baseline, job: Job, training: TrainingConfig, result: FitResult) -> Fitted:
+def _fit_network(job: Job) -> Fitted:
+    config = RunConfig(job.data, job.recipe.model, job.recipe.training, job.preset)
+    run, result = train_run(config, job.table, job.folder, VALIDATIONS)
     return Fitted(
-        model=model,
-        recipe=replace(job.recipe, training=training),
-        parameters=sum(parameter.numel() for parameter in model.parameters()),
+        model=run.model,
+        recipe=Recipe(run.config.model, run.config.training),
+        parameters=number_of_parameters(run.model),
         steps=result.steps,
         seconds=result.seconds,
         stopped=result.stopped,
@@ -180,35 +88,33 @@ def _from_folder(model: SemiDiscrete | Baseline, job: Job, training: TrainingCon
     )
 
 
-def _schedule(job: Job) -> TrainingConfig:
-    def untrained() -> Trainable:
-        return build_network(job.recipe.model, job.table.schema.counts)
-
-    rows = (job.table.train, job.table.validation)
-    return scheduled(job.recipe.training, job.minutes, job.steps, job.folder, untrained, rows)
+def _codes(job: Job) -> tuple[Tensor, Tensor]:
+    """Of training and validation rows. Counting is quick: on the CPU, unless the GPU is asked for by name."""
+    device = "cuda" if job.recipe.training.accelerator == "cuda" else "cpu"
+    return job.table.train.to(device).tensors[0], job.table.validation.to(device).tensors[0]
 
 
-def _fit_counting(job: Job) -> Fitted:
-    config, counts = job.recipe.model, job.table.schema.counts
-    assert isinstance(config, CountingConfig)
-    train = job.table.train.to(_counting_device(job))
-    start = time.perf_counter()
-    if config.structure == "tree":
-        tree = ChowLiu(counts).to(train.device).fit(train)
-        sizes = ((counts[parent] if parent >= 0 else 1) for parent in tree.parent.tolist())
-        free = sum(size * (count - 1) for size, count in zip(sizes, counts, strict=True))
-        return _counted(tree, job, free, 1, start)
-    return _counted(Independent(counts).to(train.device).fit(train), job, sum(counts) - len(counts), 1, start)
+def _fit_independent(job: Job) -> Fitted:
+    counts, (train, _), start = job.table.encoding.counts, _codes(job), time.perf_counter()
+    model = Independent(counts).to(train.device).fit(train)
+    return _counted(model, job, sum(counts) - len(counts), 1, start)
+
+
+def _fit_tree(job: Job) -> Fitted:
+    counts, (train, _), start = job.table.encoding.counts, _codes(job), time.perf_counter()
+    tree = ChowLiu(counts).to(train.device).fit(train)
+    sizes = ((counts[parent] if parent >= 0 else 1) for parent in tree.parent.tolist())
+    free = sum(size * (count - 1) for size, count in zip(sizes, counts, strict=True))
+    return _counted(tree, job, free, 1, start)
 
 
 def _fit_mixture(job: Job) -> Fitted:
     """Each number of components in turn, with an even share of the budget where there is one."""
-    config, counts, device = job.recipe.model, job.table.schema.counts, _counting_device(job)
-    assert isinstance(config, MixtureConfig)
-    train, validation = job.table.train.to(device), job.table.validation.to(device)
+    config, counts, (train, validation) = job.recipe.model, job.table.encoding.counts, _codes(job)
+    assert isinstance(config, CategoricalMixtureConfig)
     start, tried = time.perf_counter(), []
     for components in config.components:
-        model = _CountedMixture(counts, components).to(device)
+        model = _CountedMixture(counts, components).to(train.device)
         limit = job.steps or config.iterations
         if job.minutes:
             limit = min(limit, model.iterations_within(60 * job.minutes / len(config.components), train))
@@ -244,21 +150,14 @@ class _CountedMixture(CategoricalMixture):
 
 def _counted(model: Baseline, job: Job, parameters: int, steps: int, start: float) -> Fitted:
     seconds = time.perf_counter() - start
-    validation = float(model.nll(job.table.validation.to(model.count.device)).mean())
+    validation = float(model.nll(_codes(job)[1]).mean())
     curve = [[round(seconds, 3), validation]]
     return Fitted(model, job.recipe, parameters, steps, seconds, "steps", validation, None, None, None, curve)
 
 
-def _counting_device(job: Job) -> str:
-    """Counting is quick: on the CPU, unless the GPU is asked for by name."""
-    return "cuda" if job.recipe.training.accelerator == "cuda" else "cpu"
-
-
-FITS: dict[type, Callable[[Job], Fitted]] = {
-    SemiDiscreteConfig: _fit_semidiscrete,
-    TransformerConfig: _fit_baseline,
-    BlocksConfig: _fit_baseline,
-    DiscreteFlowConfig: _fit_baseline,
-    MixtureConfig: _fit_mixture,
-    CountingConfig: _fit_counting,
+COUNTED: dict[type[TableConfig], Callable[[Job], Fitted]] = {
+    IndependentConfig: _fit_independent,
+    ChowLiuConfig: _fit_tree,
+    CategoricalMixtureConfig: _fit_mixture,
 }
+"""Methods that count; all others are networks."""

@@ -1,16 +1,21 @@
 """What every method of Table 1 is, on every table, in every preset."""
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from tessella.models import SemiDiscreteConfig
-from tessella.paper.presets import PAPER
-from tessella.paper.tables.methods import (
+from tessella.configs import changed
+from tessella.densities import CouplingConfig, FlatCouplingConfig
+from tessella.dequantizers import BinaryConfig, ConditionalNoise, SimplexConfig, VoronoiConfig
+from tessella.models import (
     BlocksConfig,
-    CountingConfig,
+    CategoricalMixtureConfig,
+    ChowLiuConfig,
     DiscreteFlowConfig,
-    MixtureConfig,
-    Recipe,
+    FlowConfig,
+    IndependentConfig,
+    MixtureStartConfig,
+    TableConfig,
     TransformerConfig,
 )
 from tessella.training import TrainingConfig
@@ -26,21 +31,32 @@ Method = Literal[
     "blocks",
     "transformer",
 ]
-Preset = Literal["best", "affine", "mixture-start", "paper"]
+Preset = Literal["best", "affine", "mixture-start", "small", "paper"]
 
-TOKEN = SemiDiscreteConfig(
-    dim=6, density="token", blocks=8, width=128, layers=2, noise_blocks=4, noise_width=64, squashing="root", nets="fast"
+
+@dataclass(frozen=True)
+class Recipe:
+    """What is chosen about a method for a table; methods that count have no use for the training."""
+
+    model: TableConfig
+    training: TrainingConfig = field(default_factory=TrainingConfig)
+
+
+FLOW = FlowConfig(
+    cells=VoronoiConfig(dim=6, squashing="root"),
+    noise=ConditionalNoise(blocks=4, width=64),
+    density=CouplingConfig(blocks=8, width=128),
+    fast=True,
 )
 TRAINING = TrainingConfig(steps=20_000, batch_size=256, learning_rate=2e-3)
 
 
-def _flows(model: SemiDiscreteConfig, training: TrainingConfig) -> dict[Method, Recipe]:
+def _flows(model: FlowConfig, training: TrainingConfig) -> dict[Method, Recipe]:
     """One density behind the three dequantizers; fixed cells have as many dimensions as their geometry needs."""
-    fixed: dict[str, Any] = {"dim": 0, "squashing": "softsign"}
     return {
         "voronoi": Recipe(model, training),
-        "simplex": Recipe(replace(model, dequantizer="simplex", **fixed), training),
-        "binary-argmax": Recipe(replace(model, dequantizer="binary-argmax", **fixed), training),
+        "simplex": Recipe(replace(model, cells=SimplexConfig()), training),
+        "binary-argmax": Recipe(replace(model, cells=BinaryConfig()), training),
     }
 
 
@@ -50,65 +66,101 @@ def _flows(model: SemiDiscreteConfig, training: TrainingConfig) -> dict[Method, 
 #   tessella reproduce tables --data forests --method voronoi --minutes 7              a quarter of a GPU: 15.299
 #   tessella reproduce tables --data mushroom --method voronoi --minutes 6             a sixth of a GPU: 9.198
 #   tessella reproduce tables --data nursery --method voronoi --minutes 3              a sixth of a GPU: 9.491
-DEFAULTS: dict[Method, Recipe] = {
-    **_flows(replace(TOKEN, modes=4), TRAINING),
+BEST: dict[Method, Recipe] = {
+    **_flows(replace(FLOW, density=CouplingConfig(blocks=8, width=128, logistics=4)), TRAINING),
     "discrete-flow": Recipe(DiscreteFlowConfig(), replace(TRAINING, learning_rate=1e-3)),
-    "independent": Recipe(CountingConfig("independent")),
-    "chow-liu": Recipe(CountingConfig("tree")),
-    "mixture": Recipe(MixtureConfig()),
+    "independent": Recipe(IndependentConfig()),
+    "chow-liu": Recipe(ChowLiuConfig()),
+    "mixture": Recipe(CategoricalMixtureConfig()),
     "blocks": Recipe(BlocksConfig(), replace(TRAINING, learning_rate=1e-3)),
     "transformer": Recipe(TransformerConfig(), replace(TRAINING, learning_rate=1e-3)),
 }
 # PokerHands: no two cards are the same, which few rows of a small batch have anything to say about.
 LARGE_BATCH = {"training.batch_size": 4096}
-# What differs on some tables, written as on the command line (--set model.dim=2): BEST[table][method][field].
-BEST: dict[str, dict[Method, dict[str, Any]]] = {
-    "connect4": {"blocks": {"model.dropout": 0.1}},
-    "forests": {"mixture": {"model.components": (50,)}},
-    "pokerhands": {"blocks": {"model.groups": 5, **LARGE_BATCH}, "transformer": LARGE_BATCH},
-}
 
 # The preset `affine`: the same flows by affine couplings. Voronoi, seven minutes of half a GPU: Connect4 13.112,
 # Forests 14.557; four minutes of a third of one: PokerHands, simulated, 19.784.
-AFFINE = _flows(TOKEN, TRAINING)
+AFFINE = _flows(FLOW, TRAINING)
 
 # The preset `mixture-start`: a flow that begins as a mixture of categoricals, found by expectation maximisation,
 # minutes on one CPU core. Where learning adds nothing to it, results say so and call it a mixture.
 #   tessella reproduce tables --data mushroom --method voronoi --preset mixture-start --minutes 3
 #   tessella reproduce tables --data nursery --method voronoi --preset mixture-start --minutes 2
-SMALL = replace(
-    TOKEN,
-    base="classes",
-    dim=2,
-    blocks=4,
-    width=32,
-    layers=1,
-    noise_blocks=2,
-    noise_width=32,
-    train_samples=4,
-    nets="plain",
+MIXTURE_START: dict[Method, Recipe] = {
+    "voronoi": Recipe(MixtureStartConfig(), replace(TRAINING, batch_size=64, learning_rate=1e-3))
+}
+
+# The preset `small`: minutes on one CPU core, from scratch.
+#   tessella train nursery --preset small --out runs/nursery          3.5 minutes; IW-100 test bound 9.505 nats, entropy
+#                                                                     floor 9.470 (results/nursery-cpu.json)
+#   tessella reproduce quantized-2d --data pinwheel                   4 minutes; KL 0.157 nats, independent variables
+#                                                                     1.026 (results/quantized-2d-pinwheel.json)
+SMALL: dict[Method, Recipe] = {
+    "voronoi": Recipe(
+        FlowConfig(
+            cells=VoronoiConfig(dim=2, box=3.0),
+            noise=ConditionalNoise(width=32, layers=1, base="ball"),
+            density=CouplingConfig(blocks=4, width=32, layers=1),
+            train_samples=4,
+        ),
+        TrainingConfig(steps=3_000, batch_size=128, learning_rate=2e-3, validate_every=400, accelerator="cpu"),
+    )
+}
+QUANTIZED = Recipe(
+    FlowConfig(
+        cells=VoronoiConfig(dim=2, box=4.0),
+        noise=ConditionalNoise(blocks=4, width=64, base="ball"),
+        density=FlatCouplingConfig(blocks=12, width=128),
+        train_samples=4,
+    ),
+    TrainingConfig(steps=5_000, batch_size=256, learning_rate=2e-3, validate_every=500, accelerator="cpu"),
 )
-MIXTURE_START: dict[Method, Recipe] = {"voronoi": Recipe(SMALL, replace(TRAINING, batch_size=64, learning_rate=1e-3))}
-CLASSES = {"nursery": {"model.classes": 1}}  # the complete grid: its columns are independent
+"""Of the quantized 2-D toys, whatever the preset."""
 
 # The preset `paper`: the published architecture and budget, 200,000 steps. An eighth of a GPU made about 11,000:
 #   tessella reproduce tables --data mushroom --method voronoi --preset paper --minutes 5           11.740
 #   tessella reproduce tables --data nursery --method voronoi --preset paper --minutes 5            10.188
-PUBLISHED_RECIPES: dict[Method, Recipe] = {
-    **_flows(PAPER.model, PAPER.training),
-    "discrete-flow": Recipe(DiscreteFlowConfig(), PAPER.training),
+PAPER_TRAINING = TrainingConfig(steps=200_000, batch_size=64, learning_rate=5e-4, validate_every=2_000)
+PAPER: dict[Method, Recipe] = {
+    **_flows(
+        FlowConfig(
+            cells=VoronoiConfig(dim=6, placement="random", box=3.0),
+            noise=ConditionalNoise(blocks=4, width=512, context=64),
+            density=FlatCouplingConfig(blocks=16, width=512),
+        ),
+        PAPER_TRAINING,
+    ),
+    "discrete-flow": Recipe(DiscreteFlowConfig(), PAPER_TRAINING),
 }
 
 RECIPES: dict[Preset, dict[Method, Recipe]] = {
-    "best": DEFAULTS,
+    "best": BEST,
     "affine": AFFINE,
     "mixture-start": MIXTURE_START,
-    "paper": PUBLISHED_RECIPES,
+    "small": SMALL,
+    "paper": PAPER,
+}
+# What differs on some tables, written as on the command line (--set model.cells.dim=2).
+DIFFERENCES: dict[tuple[Preset, str, Method], Mapping[str, Any]] = {
+    ("best", "connect4", "blocks"): {"model.dropout": 0.1},
+    ("best", "forests", "mixture"): {"model.components": (50,)},
+    ("best", "pokerhands", "blocks"): {"model.groups": 5, **LARGE_BATCH},
+    ("best", "pokerhands", "transformer"): LARGE_BATCH,
+    ("mixture-start", "nursery", "voronoi"): {"model.components": 1},  # the complete grid: its columns are independent
 }
 
 
-def differences(preset: Preset, data: str, method: Method) -> dict[str, Any]:
-    """Fields in which a preset's recipe differs on this table."""
-    if preset == "mixture-start":
-        return CLASSES.get(data, {})
-    return BEST.get(data, {}).get(method, {}) if preset == "best" else {}
+def recipe_for(data: str, method: Method = "voronoi", preset: Preset = "best") -> Recipe:
+    """What the results were made with: a method on a table, by its name; any other table gets what is the same on all.
+
+    >>> recipe_for("mushroom").model.cells.dim
+    6
+    """
+    if data.startswith("quantized-") and method == "voronoi":
+        return QUANTIZED
+    recipes = RECIPES[preset]
+    if method not in recipes:
+        raise ValueError(
+            f"preset: got {preset!r} for {method!r}; expected 'best', or one of {', '.join(recipes)} with it"
+        )
+    return changed(recipes[method], DIFFERENCES.get((preset, data, method), {}))

@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import nn
 
 from tessella import records
-from tessella.baselines import Baseline
-from tessella.configs import changed
+from tessella.configs import changed, to_json
+from tessella.contracts import Batch, Bound
+from tessella.data import load_table
 from tessella.evaluation import Evaluation, evaluate, floor_audit, sandwich_audit
-from tessella.models import SemiDiscrete, SemiDiscreteConfig
-from tessella.models.semidiscrete import log_mean_exp
+from tessella.models import FlowConfig, SemiDiscrete, log_mean_exp
 from tessella.paper.effort import Effort, matmul_precision
-from tessella.paper.tables.methods import CountingConfig, Fitted, Job, MixtureConfig, Recipe, fit_method
-from tessella.paper.tables.recipes import RECIPES, Method, Preset, differences
-from tessella.runs.run import DataConfig, load_data
+from tessella.paper.tables.methods import COUNTED, Fitted, Job, fit_method
+from tessella.paper.tables.recipes import Method, Preset, Recipe, recipe_for
+from tessella.runs import DataConfig
 from tessella.training.randomness import derived_seed
 
 PLANNED = {"training.validate_every", "training.checkpoint_every", "training.time_budget"}  # they follow from the steps
@@ -38,7 +38,7 @@ class TableTask(Effort):
     """Larger test sets are evaluated on their first so many rows."""
     samples: int = 100
     changes: Mapping[str, Any] = field(default_factory=dict)
-    """Fields of the recipe to change, {"model.dim": 2}."""
+    """Fields of the recipe to change, {"model.cells.dim": 2}."""
 
     @property
     def name(self) -> str:
@@ -49,30 +49,26 @@ class TableTask(Effort):
 
 def recipe_of(task: TableTask) -> Recipe:
     """The preset's recipe for the table, with what the task asks for."""
-    recipes = RECIPES[task.preset]
-    if task.method not in recipes:
-        raise ValueError(
-            f"preset: got {task.preset!r} for {task.method!r}; expected 'best', or one of {', '.join(recipes)} with it"
-        )
     if planned := sorted(PLANNED & set(task.changes)):
         raise ValueError(
             f"set: got {', '.join(planned)}; expected other fields, these follow from --steps or --minutes"
         )
-    recipe = changed(recipes[task.method], differences(task.preset, task.data.name, task.method))
+    recipe = recipe_for(task.data.name, task.method, task.preset)
     return changed(replace(recipe, training=task.applied(recipe.training)), task.changes)
 
 
 def run_table(task: TableTask, folder: Path) -> dict[str, Any]:
     """Fit, evaluate, audit; the record. A value below the floor by more than three standard errors is an error."""
-    table = load_data(task.data)
+    table = load_table(task.data.name, simulated=task.data.simulated)
     job = Job(task.data, table, task.preset, recipe_of(task), folder, task.minutes, task.steps)
     with matmul_precision(task.precision):
         fitted = fit_method(job)
     with matmul_precision("highest"):
         torch.manual_seed(derived_seed(task.seed, "test"))
-        codes = table.test[: task.test_rows].to(_device(fitted.model))
-        result = evaluate(fitted.model, codes, task.samples, table.floor)
-        iw_curve = importance_curve(fitted.model, codes[:IW_CURVE_ROWS], 3 * task.samples)
+        rows = table.test.to(_device(fitted.model)).batch(torch.arange(min(task.test_rows, len(table.test))))
+        result = evaluate(fitted.model, rows, task.samples, table.floor)
+        few = tuple(part[:IW_CURVE_ROWS] for part in rows)
+        iw_curve = importance_curve(fitted.model, few, 3 * task.samples)
         sandwich = sandwich_audit(fitted.model, samples=task.samples)
     audit = floor_audit(result)
     if audit is not None and not audit.passed:
@@ -95,12 +91,12 @@ def run_table(task: TableTask, folder: Path) -> dict[str, Any]:
 
 
 @torch.no_grad()
-def importance_curve(model: SemiDiscrete | Baseline, codes: Tensor, most: int) -> list[list[float]]:
+def importance_curve(model: nn.Module, batch: Batch, most: int) -> list[list[float]]:
     """[S, bound with S importance samples] for S up to `most`, all from the same weights; empty for exact values."""
     counts = [count for count in IW_CURVE_SAMPLES if count <= most]
-    if isinstance(model, Baseline):
+    if not isinstance(model, Bound):
         return []
-    weights = torch.cat(model.chunked_log_weights(codes, max(counts)), 1).double()  # (S, B)
+    weights = torch.cat(model.chunked_log_weights(*batch, samples=max(counts)), 1).double()  # (S, B)
     curve = []
     for count in counts:
         groups = weights[: len(weights) // count * count].view(-1, count, weights.shape[1])
@@ -108,14 +104,14 @@ def importance_curve(model: SemiDiscrete | Baseline, codes: Tensor, most: int) -
     return curve
 
 
-def _device(model: SemiDiscrete | Baseline) -> torch.device:
-    return model.device if isinstance(model, SemiDiscrete) else model.count.device
+def _device(model: nn.Module) -> torch.device:
+    return next(model.buffers()).device
 
 
 def _of_fit(fitted: Fitted) -> dict[str, Any]:
-    model, trained = fitted.recipe.model, not isinstance(fitted.recipe.model, CountingConfig | MixtureConfig)
+    model, trained = fitted.recipe.model, type(fitted.recipe.model) not in COUNTED
     return {
-        "density": model.density if isinstance(model, SemiDiscreteConfig) else None,
+        "density": model.density.kind if isinstance(model, FlowConfig) else None,
         "parameters": fitted.parameters,
         "steps": fitted.steps,
         "seconds": round(fitted.seconds, 3),
@@ -126,8 +122,8 @@ def _of_fit(fitted: Fitted) -> dict[str, Any]:
         "validation_nll": fitted.validation_nll,
         "validation_samples": fitted.model.validation_samples if isinstance(fitted.model, SemiDiscrete) else 0,
         "curve": fitted.curve,
-        "model": asdict(model),
-        "training": asdict(fitted.recipe.training) if trained else None,
+        "model": to_json(model),
+        "training": to_json(fitted.recipe.training) if trained else None,
     }
 
 

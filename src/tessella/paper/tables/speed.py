@@ -2,18 +2,18 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
 from statistics import median
 from typing import Any
 
 import torch
 
 from tessella import records
-from tessella.models import SemiDiscrete
-from tessella.paper.tables.methods import build_network, passes
-from tessella.paper.tables.recipes import Method, Preset
-from tessella.paper.tables.run import TableTask, recipe_of
-from tessella.runs.run import DataConfig, load_data
+from tessella.baselines import Baseline
+from tessella.models.tables import number_of_parameters
+from tessella.paper.tables.methods import passes
+from tessella.paper.tables.recipes import Method, Preset, recipe_for
+from tessella.configs import to_json
+from tessella.data import load_table
 from tessella.training.config import Accelerator
 
 REPEATS = 5
@@ -27,23 +27,23 @@ METHODS: tuple[tuple[Method, Preset], ...] = (
 
 def measure_sampling(data: str, rows: Sequence[int], accelerator: Accelerator, seed: int) -> dict[str, Any]:
     """Rows per second of each method, so many at a time: the median of a few repeats in one run. The record."""
-    table = load_data(DataConfig(data))
-    variables = len(table.schema.counts)
+    shape = load_table(data).encoding.shape
+    variables = shape.variables
     device = "cuda" if accelerator != "cpu" and torch.cuda.is_available() else "cpu"
     measured = []
     for method, preset in METHODS:
-        config = recipe_of(TableTask(DataConfig(data), method, preset)).model
+        config = recipe_for(data, method, preset).model
         torch.manual_seed(seed)
-        model = build_network(config, table.schema.counts).to(device).eval()
-        if not isinstance(model, SemiDiscrete):
+        model = config.build(shape).to(device).eval()
+        if isinstance(model, Baseline):
             model.rows_at_once = max(rows)  # or the transformer would be slowed down by its care for memory
         measured.append(
             {
                 "method": method,
                 "preset": preset,
                 "rows_per_second": [_rows_per_second(model, at_once) for at_once in rows],
-                "parameters": sum(parameter.numel() for parameter in model.parameters()),
-                "passes": passes(method, asdict(config), variables),
+                "parameters": number_of_parameters(model),
+                "passes": passes(method, to_json(config), variables),
             }
         )
     return {

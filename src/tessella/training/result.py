@@ -1,31 +1,11 @@
-"""What a model must offer to be trained, and what training gives back."""
+"""What training gives back: how a run went, or where it broke."""
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol, runtime_checkable
-
-from torch import Tensor
+from typing import Literal
 
 StopReason = Literal["steps", "patience", "time_budget", "interrupted"]
 """Named after the `TrainingConfig` field that ended the run; "interrupted" is Ctrl-C. The last two can be resumed."""
-
-
-@runtime_checkable
-class Trainable(Protocol):
-    """An `nn.Module` with these three methods. A batch is whatever rows of the training tensor look like, (B, ...).
-
-    Noise comes from torch's global generators, which `fit` seeds, saves and restores; other generators (Python's,
-    numpy's) are not saved, and a run that draws from them does not resume exactly.
-    """
-
-    def loss(self, batch: Tensor) -> Tensor:
-        """Scalar, differentiable, the mean over the rows. With static shapes and no host sync it can be captured."""
-
-    def nll(self, batch: Tensor) -> Tensor:
-        """Negative log-likelihood, or a bound on it, of every row: (B,). Called without gradients."""
-
-    def initialize(self, batch: Tensor) -> None:
-        """Data-dependent initialisation, called once before the first step; a model without one does nothing here."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,183 @@
+"""Attention between tokens, the block around it, and stacks of blocks."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+Attention = Literal["dot", "l2"]
+Activation = Literal["silu", "gelu"]
+KeysValues = tuple[Tensor, Tensor]  # of m tokens, (*batch, heads, m, size) each
+
+
+def l2_attention(q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None = None, is_causal: bool = False) -> Tensor:
+    """y_i = sum_j softmax_j(-|q_i - k_j|^2 / sqrt(d)) v_j.
+
+    The softmax over j ignores |q_i|^2. What is left, (2 q_i . k_j - |k_j|^2) / sqrt(d), is the dot product of
+    [2 q_i, -1] and [k_j, |k_j|^2], so all kernels for dot products serve.
+
+    Args:
+        q, k, v: (*batch, n, d), (*batch, m, d) and (*batch, m, size).
+        attn_mask, is_causal: as in torch's `scaled_dot_product_attention`.
+
+    References:
+        H. Kim, G. Papamakarios, A. Mnih, "The Lipschitz constant of self-attention", 2021.
+
+    >>> x = torch.tensor([[0.0], [1.0], [9.0]])
+    >>> l2_attention(x, x, x)  # who is far away looks at himself, and nobody looks at him
+    tensor([[0.2689],
+            [0.7311],
+            [9.0000]])
+    """
+    queries = torch.cat([2 * q, -torch.ones_like(q[..., :1])], -1)
+    keys = torch.cat([k, k.square().sum(-1, keepdim=True)], -1)
+    return functional.scaled_dot_product_attention(
+        queries, keys, v, attn_mask=attn_mask, is_causal=is_causal, scale=q.shape[-1] ** -0.5
+    )
+
+
+ATTENTIONS: dict[str, Callable[..., Tensor]] = {"dot": functional.scaled_dot_product_attention, "l2": l2_attention}
+ACTIVATIONS: dict[str, type[nn.Module]] = {"silu": nn.SiLU, "gelu": nn.GELU}
+
+
+class AttentionBlock(nn.Module):
+    """h + attention(norm h), then h + mlp(norm h).
+
+    Args:
+        width: size of the residual stream; heads of 32 dimensions where it divides.
+        expansion: width of the MLP's hidden layer, in units of `width`.
+        dropout: share of what each half adds that is left out in training.
+        attention: logits q_i . k_j / sqrt(d), "dot", or -|q_i - k_j|^2 / sqrt(d) with q = k, "l2". Kim et al. bound the
+            Lipschitz constant of the second where values are also multiplied by W_K W_K' / sqrt(d). Here they are not,
+            and no bound is claimed.
+        activation: of the MLP.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        expansion: int = 2,
+        dropout: float = 0.0,
+        attention: Attention = "dot",
+        activation: Activation = "silu",
+    ):
+        super().__init__()
+        if attention not in ATTENTIONS:
+            raise ValueError(f"attention: got {attention!r}; expected one of {', '.join(ATTENTIONS)}")
+        if activation not in ACTIVATIONS:
+            raise ValueError(f"activation: got {activation!r}; expected one of {', '.join(ACTIVATIONS)}")
+        if not 0 <= dropout < 1:
+            raise ValueError(f"dropout: got {dropout}; expected 0 <= dropout < 1")
+        self.heads = width // 32 if width % 32 == 0 else 1
+        self.attend = ATTENTIONS[attention]
+        self.before_attention, self.before_mlp = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.query_key_value = nn.Linear(width, (2 if attention == "l2" else 3) * width)  # l2: the query is the key
+        self.mix = nn.Linear(width, width)
+        hidden = expansion * width
+        self.mlp = nn.Sequential(nn.Linear(width, hidden), ACTIVATIONS[activation](), nn.Linear(hidden, width))
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, h: Tensor, mask: Tensor | None = None, causal: bool = False) -> Tensor:
+        """(*batch, n, width) -> the same.
+
+        Args:
+            h: tokens.
+            mask: whether token i (row) attends to j, (*batch, 1, n, n) or (n, n); all to all if None.
+            causal: each token attends to those up to itself; instead of a mask.
+        """
+        q, k, v = self._heads(h)
+        return self._added(h, self.attend(q, k, v, attn_mask=mask, is_causal=causal))
+
+    def after(self, h: Tensor, before: KeysValues | None = None) -> tuple[Tensor, KeysValues]:
+        """One more token, which attends to those before and to itself: its h, and keys and values of them all.
+
+        Args:
+            h: the token, (*batch, 1, width).
+            before: keys and values of the tokens before; None for the first.
+        """
+        q, k, v = self._heads(h)
+        if before is not None:
+            k, v = torch.cat([before[0], k], -2), torch.cat([before[1], v], -2)
+        return self._added(h, self.attend(q, k, v)), (k, v)
+
+    def _heads(self, h: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values, (*batch, heads, n, size) each."""
+        size = h.shape[-1] // self.heads
+        parts = self.query_key_value(self.before_attention(h)).unflatten(-1, (-1, self.heads, size)).unbind(-3)
+        *query, key, value = (part.transpose(-3, -2) for part in parts)
+        return (query[0] if query else key), key, value
+
+    def _added(self, h: Tensor, attended: Tensor) -> Tensor:
+        h = h + self.dropout(self.mix(attended.transpose(-3, -2).flatten(-2)))
+        out: Tensor = h + self.dropout(self.mlp(self.before_mlp(h)))
+        return out
+
+
+class Stack(nn.ModuleList):
+    """h -> block_L( ... block_1(h)).
+
+    Args:
+        blocks: `AttentionBlock`s of one width.
+        causal: each token attends to those up to itself.
+        fast: on a GPU, multiply in bfloat16 and train with fused kernels.
+    """
+
+    if TYPE_CHECKING:
+
+        def __iter__(self) -> Iterator[AttentionBlock]: ...
+
+    def __init__(self, blocks: Iterable[AttentionBlock], causal: bool = False, fast: bool = False):
+        super().__init__(blocks)
+        self.causal, self.fast = causal, fast
+
+    def forward(self, h: Tensor, mask: Tensor | None = None) -> Tensor:
+        """(*batch, n, width) -> the same; mask (*batch, n): which tokens exist, all of them if None."""
+        attends = None if mask is None else _attends(mask, self.causal)
+        causal = self.causal and mask is None
+        fused = self._is_fast(h) and self.training and torch.is_grad_enabled()
+        with self.precision(h):
+            for block in self:
+                h = _fused(block, h, attends, causal) if fused else block(h, attends, causal)
+        return h
+
+    def after(self, h: Tensor, before: list[KeysValues] | None = None) -> tuple[Tensor, list[KeysValues]]:
+        """One more token after those of the calls before, as a causal `forward` makes it of them all.
+
+        Args:
+            h: the token, (*batch, 1, width).
+            before: keys and values that the last call gave back; None for the first token.
+        """
+        kept = []
+        with self.precision(h):
+            for i, block in enumerate(self):
+                h, keys_values = block.after(h, before[i] if before else None)
+                kept.append(keys_values)
+        return h, kept
+
+    def precision(self, h: Tensor) -> torch.autocast:
+        """In which blocks, and layers beside them, multiply: bfloat16 where fast, else that of the weights."""
+        return torch.autocast(h.device.type, torch.bfloat16, enabled=self._is_fast(h), cache_enabled=False)
+
+    def _is_fast(self, h: Tensor) -> bool:
+        return self.fast and h.is_cuda
+
+
+def _attends(mask: Tensor, causal: bool) -> Tensor:
+    """Whether token i attends to j, (*batch, n) -> (*batch, 1, n, n): j exists, and j <= i where causal; or j = i.
+
+    That a token always attends to itself keeps softmaxes from being over nothing. It tells nobody of padded tokens.
+    """
+    n = mask.shape[-1]
+    allowed = mask[..., None, None, :]
+    if causal:
+        allowed = allowed & torch.ones(n, n, dtype=torch.bool, device=mask.device).tril()
+    return allowed | torch.eye(n, dtype=torch.bool, device=mask.device)
+
+
+@torch.compile(dynamic=False)
+def _fused(block: nn.Module, h: Tensor, mask: Tensor | None, causal: bool) -> Tensor:
+    """A block in compiled kernels, for calls that always have the same shape; one compilation serves all of a size."""
+    out: Tensor = block(h, mask, causal)
+    return out
