@@ -30,8 +30,13 @@ def zipped(name: str, data: bytes) -> bytes:
     return archive.getvalue()
 
 
+def everything(table: Table) -> torch.Tensor:
+    """The codes of all rows, part after part."""
+    return torch.cat([part.tensors[0] for part in table.parts.values()])
+
+
 def restored(table: Table, seed: int) -> torch.Tensor:
     """The rows in the file's order again."""
-    rows = torch.cat([table.train, table.validation, table.test])
+    rows = everything(table)
     order = torch.from_numpy(np.random.RandomState(seed).permutation(len(rows)))
     return torch.empty_like(rows).index_copy_(0, order, rows)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.data.published import rebuilt, zipped
 
-from tessella.data import TABLES, Listing, available, check, get, load_table, locate
+from tessella.data import TABLES, VECTORS, Listing, available, check, get, load_table, locate
 from tessella.data.locate import SHIPPED, fetch  # the real one, before any test replaces it
 
 
@@ -18,11 +18,13 @@ def listing(name: str) -> Listing:
 
 
 def test_the_catalogue_lists_every_table_without_opening_a_file(empty_data: Path) -> None:
+    entries = {**TABLES, **VECTORS}
+    assert [line.name for line in available()] == list(entries)
     for line in available():
-        extent = TABLES[line.name].extent
-        assert (line.rows, line.variables, line.categories) == (extent.rows, extent.variables, extent.categories)
-        assert line.partial is None
-        assert line.licence == "CC BY 4.0"
+        entry = entries[line.name]
+        assert (line.rows, line.variables) == (entry.extent.rows, entry.extent.variables)
+        assert line.categories == (entry.extent.categories if line.name in TABLES else 0)
+        assert (line.partial, line.licence) == (None, entry.licence)
     (empty_data / "covtype.data.gz").write_bytes(b"not looked at")
     assert listing("forests").where == str(empty_data / "covtype.data.gz")
     assert listing("nursery").where == "shipped with tessella"
@@ -102,8 +104,8 @@ def test_a_part_gives_way_to_the_whole(given_data: Path, tmp_path: Path, monkeyp
     found = listing("pokerhands")
     assert (found.rows, found.partial is None) == (125_010, False)
     assert "900,000" in check("pokerhands").message
-    for raw in TABLES["pokerhands"].raw:
-        (tmp_path / raw.name).write_bytes(b"")
+    for file in TABLES["pokerhands"].forms[0].files:
+        (tmp_path / file.name).write_bytes(b"")
     found = listing("pokerhands")
     assert (found.rows, found.partial) == (1_025_010, None)
     assert "poker-hand-testing.data" in found.where
@@ -111,7 +113,14 @@ def test_a_part_gives_way_to_the_whole(given_data: Path, tmp_path: Path, monkeyp
 
 def test_the_tables_given_here_pass_their_check(given_data: Path) -> None:
     for line in available():
-        assert check(line.name).ok or line.where.startswith("not here")
+        if line.name in TABLES:
+            assert check(line.name).ok or line.where.startswith("not here")
+
+
+def test_an_unknown_name_lists_tables_of_both_kinds() -> None:
+    for ask in (get, check):
+        with pytest.raises(ValueError, match=r"table 'chess': not known; expected one of connect4, .*bsds300"):
+            ask("chess")
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The published tables: splits, floors, and the grids and laws they come from."""
+"""The published tables: splits, entropy floors, and the grids and distributions they come from."""
 
 from collections import Counter
 from math import log, prod
@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from tests.data.published import restored
-from torch import Tensor
+from tests.data.published import everything, restored
 
 from tessella.data import TABLES, Table, load_table
 from tessella.data.locate import SHIPPED as SHIPPED_FOLDER
@@ -26,12 +25,7 @@ PUBLISHED = {
 
 
 def sizes(table: Table) -> tuple[int, ...]:
-    parts = (table.train, table.validation, table.test)
-    return (*map(len, parts), table.train.shape[1], max(table.schema.counts))
-
-
-def everything(table: Table) -> Tensor:
-    return torch.cat([table.train, table.validation, table.test])
+    return (*map(len, table.parts.values()), len(table.encoding.counts), max(table.encoding.counts))
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -39,11 +33,11 @@ def test_shipped_tables_have_the_published_sizes(name: str) -> None:
     table = load_table(name)
     assert sizes(table) == PUBLISHED[name]
     assert table.partial is None
-    assert table.train.dtype == torch.int64
+    assert [(len(part.tensors), part.tensors[0].dtype) for part in table.parts.values()] == [(1, torch.int64)] * 3
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_all_rows_differ_so_the_floor_is_the_log_of_their_number(name: str) -> None:
+def test_all_rows_differ_so_the_entropy_floor_is_the_log_of_their_number(name: str) -> None:
     rows = everything(load_table(name))
     assert len(rows.unique(dim=0)) == len(rows)
     assert TABLES[name].floor == pytest.approx(log(len(rows)))
@@ -52,20 +46,20 @@ def test_all_rows_differ_so_the_floor_is_the_log_of_their_number(name: str) -> N
 @pytest.mark.parametrize("name", SHIPPED)
 def test_every_category_occurs_and_every_variable_varies(name: str) -> None:
     table = load_table(name)
-    for variable, column in zip(table.schema.variables, everything(table).T, strict=True):
-        assert bool((torch.bincount(column) > 0).all())
-        assert int(column.max()) == len(variable.categories) - 1
-        assert len(variable.categories) > 1
+    for column, codes in zip(table.encoding.columns, everything(table).T, strict=True):
+        assert bool((torch.bincount(codes) > 0).all())
+        assert int(codes.max()) == len(column.categories) - 1
+        assert len(column.categories) > 1
 
 
 def test_nursery_is_the_complete_grid() -> None:
     table = load_table("nursery")
-    assert prod(table.schema.counts) == len(everything(table)) == 12_960
+    assert prod(table.encoding.counts) == len(everything(table)) == 12_960
 
 
 def test_connect4_positions_have_eight_pieces_that_obey_gravity() -> None:
     table = load_table("connect4")
-    assert table.schema.variables[0].categories == ("b", "o", "x")
+    assert table.encoding.columns[0].categories == ("b", "o", "x")
     board = everything(table).reshape(-1, 7, 6)  # seven columns, lowest place first
     assert torch.equal((board == 2).sum((1, 2)), torch.full((len(board),), 4))
     assert torch.equal((board == 1).sum((1, 2)), torch.full((len(board),), 4))
@@ -80,7 +74,7 @@ def test_the_split_is_the_published_permutation_of_the_file(name: str, seed: int
     assert (restored(load_table(name), seed).numpy() == arrays["X"][:, varying]).all()
 
 
-def test_dealt_hands_are_five_different_cards_with_the_known_law() -> None:
+def test_dealt_hands_are_five_different_cards_with_the_known_distribution() -> None:
     table = load_table("pokerhands", simulated=True, rows=100_000)
     hands = everything(table)
     cards = 13 * hands[:, 0::2] + hands[:, 1::2]
@@ -97,11 +91,10 @@ def test_dealt_hands_are_five_different_cards_with_the_known_law() -> None:
 
 def test_dealt_hands_come_from_their_seed_and_say_that_they_are_simulated() -> None:
     one, again, other = (load_table("pokerhands", simulated=True, rows=1000, seed=seed) for seed in (1, 1, 2))
-    assert torch.equal(one.train, again.train)
-    assert not torch.equal(one.train, other.train)
-    assert (
-        one.partial == "simulated: 1,000 rows drawn with seed 1 from the law of the published table, not its own rows"
-    )
+    assert torch.equal(everything(one), everything(again))
+    assert not torch.equal(everything(one), everything(other))
+    drawn = "1,000 rows drawn with seed 1 from the distribution of the published table"
+    assert one.partial == f"simulated: {drawn}, not its own rows"
     assert "simulated" in one.source
     assert one.floor == pytest.approx(19.558, abs=5e-4)
 
@@ -111,12 +104,14 @@ def test_dealt_hands_are_by_default_as_many_as_published() -> None:
 
 
 def test_unfit_requests_are_explained() -> None:
-    with pytest.raises(ValueError, match="table 'chess': not known; expected one of connect4, forests, mushroom"):
+    with pytest.raises(ValueError, match=r"table 'chess': not known; expected one of connect4.*quantized-two_moons"):
         load_table("chess")
-    with pytest.raises(ValueError, match="the law of table 'nursery' is not known"):
+    with pytest.raises(ValueError, match="the distribution of table 'nursery' is not known"):
         load_table("nursery", simulated=True)
     with pytest.raises(ValueError, match="rows: got 5 without simulated=True; the published table has 12,960 rows"):
         load_table("nursery", rows=5)
+    with pytest.raises(ValueError, match="rows: got 5; expected None for a quantized toy"):
+        load_table("quantized-rings", rows=5)
     with pytest.raises(ValueError, match="rows: got 3; expected at least 20"):
         load_table("pokerhands", simulated=True, rows=3)
 
@@ -127,7 +122,7 @@ def test_forests_has_the_published_sizes_and_one_bit_of_each_kind(given_data: Pa
     rows = everything(table)
     assert bool((rows[:, 10:14].sum(1) == 1).all())
     assert bool((rows[:, 14:].sum(1) == 1).all())
-    assert table.schema.variables[0].categories[:2] == ("[1859, 2059)", "[2059, 2259)")
+    assert table.encoding.columns[0].categories[:2] == ("[1859, 2059)", "[2059, 2259)")
     assert torch.bincount(rows[:, 0]).tolist()[:3] == [2992, 10654, 22108]
 
 

@@ -14,24 +14,30 @@ from tests.data.compress import compress
 from tests.data.published import rebuilt, restored, zipped
 
 from tessella.data import TABLES, Table, load_table
+from tessella.data.forms import Extent, Form
 from tessella.data.locate import SHIPPED
 from tessella.data.reading import RawFile, read_compact
-from tessella.data.tables.formats import forests_from_compact, forests_from_raw, poker_from_compact, poker_from_raw
-from tessella.data.tables.registry import Extent
+from tessella.data.tables.parsing import (
+    Coded,
+    forests_from_compact,
+    forests_from_raw,
+    poker_from_compact,
+    poker_from_raw,
+)
 
 
 def same(one: Table, other: Table) -> bool:
-    parts = ("train", "validation", "test")
-    return one.schema == other.schema and all(torch.equal(getattr(one, p), getattr(other, p)) for p in parts)
+    rows = all(torch.equal(part.tensors[0], other.parts[name].tensors[0]) for name, part in one.parts.items())
+    return rows and one.encoding == other.encoding
 
 
 @pytest.mark.parametrize("name", ["connect4", "mushroom", "nursery"])
 def test_the_published_text_gives_the_shipped_table(name: str, nothing_shipped: Path) -> None:
-    (nothing_shipped / TABLES[name].raw[0].name).write_bytes(rebuilt(name))
-    raw = load_table(name)
+    (nothing_shipped / raw(name).files[0].name).write_bytes(rebuilt(name))
+    from_text = load_table(name)
     (nothing_shipped / f"{name}.npz.xz").write_bytes((SHIPPED / f"{name}.npz.xz").read_bytes())
     (nothing_shipped / f"{name}.json").write_bytes((SHIPPED / f"{name}.json").read_bytes())
-    assert same(raw, load_table(name))
+    assert same(from_text, load_table(name))
 
 
 PACKINGS: dict[str, Callable[[bytes], bytes]] = {
@@ -46,7 +52,7 @@ PACKINGS: dict[str, Callable[[bytes], bytes]] = {
 @pytest.mark.parametrize("packing", PACKINGS)
 def test_every_packing_is_read(packing: str, nothing_shipped: Path) -> None:
     (nothing_shipped / packing.split()[0]).write_bytes(PACKINGS[packing](rebuilt("nursery")))
-    assert load_table("nursery").train.shape == (10_368, 8)
+    assert load_table("nursery").train.shapes == [[10_368, 8]]
 
 
 @pytest.mark.parametrize("packing", ["nursery.data", "nursery.data.gz", "nursery.data.Z", "nursery.zip"])
@@ -65,17 +71,23 @@ def test_a_zip_without_the_file_says_what_it_holds(nothing_shipped: Path) -> Non
         load_table("nursery")
 
 
+def raw(name: str) -> Form[Coded]:
+    """The published form of a table."""
+    return next(form for form in TABLES[name].forms if not form.compact)
+
+
 def small(monkeypatch: pytest.MonkeyPatch, name: str, texts: list[bytes], extent: Extent) -> None:
     """Let `name` be published as these texts."""
-    raw = tuple(
+    files = tuple(
         RawFile(file.name, "sha256:" + hashlib.sha256(text).hexdigest())
-        for file, text in zip(TABLES[name].raw, texts, strict=True)
+        for file, text in zip(raw(name).files, texts, strict=True)
     )
-    monkeypatch.setitem(TABLES, name, replace(TABLES[name], raw=raw, extent=extent))
+    form = replace(raw(name), files=files, extent=extent)
+    monkeypatch.setitem(TABLES, name, replace(TABLES[name], forms=(form,)))
 
 
 def written(folder: Path, name: str, texts: list[bytes]) -> None:
-    for file, text in zip(TABLES[name].raw, texts, strict=True):
+    for file, text in zip(raw(name).files, texts, strict=True):
         (folder / file.name).write_bytes(text)
 
 
@@ -88,7 +100,7 @@ def test_poker_hands_put_the_testing_file_first(empty_data: Path, monkeypatch: p
     assert rows[0].tolist() == rows[11].tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 0, 12]
     assert rows[12].tolist() == rows[19].tolist() == [3, 12, 2, 11, 1, 10, 0, 9, 3, 0]
     assert table.partial is None
-    assert [v.name for v in table.schema.variables][:4] == ["S1", "C1", "S2", "C2"]
+    assert [column.name for column in table.encoding.columns][:4] == ["S1", "C1", "S2", "C2"]
 
 
 def test_forests_bins_are_digitize_over_linspace(empty_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,7 +127,11 @@ def test_census_drops_caseid_and_constant_columns(empty_data: Path, monkeypatch:
     small(monkeypatch, "uscensus90", [text], Extent(40, 2, 3))
     written(empty_data, "uscensus90", [text])
     table = load_table("uscensus90")
-    assert [(v.name, v.categories) for v in table.schema.variables] == [("dAge", ("0", "4", "8")), ("iSex", ("0", "1"))]
+    assert table.encoding.by_name(torch.tensor([[0, 0], [1, 1], [2, 0]])) == {
+        "dAge": ["0", "4", "8"],
+        "iSex": ["0", "1", "0"],
+    }
+    assert table.encoding.counts == (3, 2)
     assert restored(table, seed=456).tolist() == [[k % 3, k % 2] for k in range(40)]
     assert (len(table.train), len(table.validation), len(table.test)) == (36, 2, 2)
 
@@ -138,9 +154,9 @@ def test_a_malformed_file_is_named_with_its_fault(
     case: str, nothing_shipped: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name, text, fault = MALFORMED[case]
-    small(monkeypatch, name, [text], TABLES[name].extent)
+    small(monkeypatch, name, [text], raw(name).extent)
     written(nothing_shipped, name, [text])
-    with pytest.raises(ValueError, match=rf"{TABLES[name].raw[0].name}: not what was published: .*{fault}"):
+    with pytest.raises(ValueError, match=rf"{raw(name).files[0].name}: not what was published: .*{fault}"):
         load_table(name)
 
 
@@ -180,16 +196,16 @@ def test_both_forms_of_poker_agree(given_data: Path) -> None:
     arrays = {name: array[:2000] for name, array in arrays.items()}
     parts = ("test100k", "train")
     texts = [lines(np.column_stack([arrays[f"X_{part}"], arrays[f"y_{part}"]])) for part in parts]
-    raw, compact = poker_from_raw(*texts), poker_from_compact(description, arrays)
-    assert raw.schema == compact.schema
-    assert (raw.codes == compact.codes).all()
+    published, compact = poker_from_raw(*texts), poker_from_compact(description, arrays)
+    assert published.columns == compact.columns
+    assert (published.codes == compact.codes).all()
 
 
 def test_both_forms_of_forests_agree(given_data: Path) -> None:
     description, arrays = read_compact(given_data / "covtype.npz.xz")
     arrays = {name: array[:2000] for name, array in arrays.items()}
     bits = np.eye(4, dtype=int)[arrays["wilderness"]], np.eye(40, dtype=int)[arrays["soil"]]
-    raw = forests_from_raw(lines(np.column_stack([arrays["C"], *bits, arrays["y"]])))
+    published = forests_from_raw(lines(np.column_stack([arrays["C"], *bits, arrays["y"]])))
     compact = forests_from_compact(description, arrays)
-    assert raw.schema == compact.schema
-    assert (raw.codes == compact.codes).all()
+    assert published.columns == compact.columns
+    assert (published.codes == compact.codes).all()

@@ -23,18 +23,17 @@ from tests.data.vector_files import (
     written,
 )
 
-from tessella.cli.data import data as data_command
-from tessella.data import VECTORS, VectorTable, available_vectors, load_vectors, locate
-from tessella.data.vectors import parsing as parsing
+from tessella.data import VECTORS, VectorTable, available, check, get, load_vectors, locate
+from tessella.data.forms import Extent
+from tessella.data.vectors import parsing
 from tessella.data.vectors.patches import draw
 
 COLUMNS = {"power": 6, "gas": 8, "hepmass": 21, "miniboone": 43, "bsds300": 63}
-PARTS = ("train", "validation", "test")
 DRAWN = ("power", "gas", "bsds300")  # the others are taken as they are
 
 
 def parts(table: VectorTable) -> list[torch.Tensor]:
-    return [getattr(table, part) for part in PARTS]
+    return [part.tensors[0] for part in table.parts.values()]
 
 
 def same(one: VectorTable, other: VectorTable) -> bool:
@@ -62,10 +61,11 @@ def test_the_parts_have_the_published_form(name: str, empty_data: Path, monkeypa
 def test_train_and_validation_are_standardised(name: str, empty_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written(name, empty_data, monkeypatch)
     table = load_vectors(name)
-    seen = torch.cat([table.train, table.validation]).double()
+    *seen_parts, test = parts(table)
+    seen = torch.cat(seen_parts).double()
     assert float(seen.mean(0).abs().max()) < 1e-5
     assert torch.allclose(seen.std(0, correction=0), torch.ones(COLUMNS[name]), atol=1e-5)
-    assert float((table.test.double().std(0) - 1).abs().min()) > 1e-5  # the test rows had no say
+    assert float((test.double().std(0) - 1).abs().min()) > 1e-5  # the test rows had no say
 
 
 @pytest.mark.parametrize("name", SMALL)
@@ -89,15 +89,17 @@ def test_a_table_that_is_not_here_names_the_file_wanted(name: str, empty_data: P
     for file in SMALL[name]()[0]:
         with pytest.raises(FileNotFoundError, match=rf"put .*{file.removesuffix('.gz')}.*TESSELLA_DATA"):
             load_vectors(name)
-    assert next(line for line in available_vectors() if line.name == name).where.startswith("not here: put ")
+    where = next(line for line in available() if line.name == name).where
+    assert where.startswith("not here: get('power') downloads it; or put " if name == "power" else "not here: put ")
+    assert check(name).message == f"{name}: {where}"
 
 
 @pytest.mark.parametrize("name", SMALL)
 def test_files_may_lie_in_a_subfolder(name: str, empty_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written(name, empty_data / name, monkeypatch)
-    here = next(line for line in available_vectors() if line.name == name)
+    here = next(line for line in available() if line.name == name)
     assert str(empty_data / name) in here.where
-    assert load_vectors(name).train.shape[1] == here.variables == COLUMNS[name]
+    assert load_vectors(name).train.shapes[0][1] == here.variables == COLUMNS[name]
 
 
 @pytest.mark.parametrize("name", SMALL)
@@ -107,6 +109,15 @@ def test_a_file_cut_short_is_named(name: str, empty_data: Path, monkeypatch: pyt
     (empty_data / file).write_bytes((empty_data / file).read_bytes()[:-2000])
     with pytest.raises(ValueError, match=rf"{file}.*not what was published"):
         load_vectors(name)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_the_catalogue_checks_and_gets_them(name: str, empty_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written(name, empty_data, monkeypatch)
+    found = check(name)
+    assert found.ok, found.message
+    assert str(VECTORS[name].extent) in found.message
+    assert [path.parent for path in get(name)] == [empty_data] * len(VECTORS[name].forms[0].files)
 
 
 def test_an_unknown_name_lists_the_known_ones() -> None:
@@ -128,7 +139,7 @@ def test_load_undoes_save(name: str, empty_data: Path, monkeypatch: pytest.Monke
     table.save(path, rows=29)
     fewer = VectorTable.load(path)
     assert [len(part) for part in parts(fewer)] == [min(29, rows) for rows in sizes]
-    assert torch.equal(fewer.train, table.train[:29])
+    assert torch.equal(parts(fewer)[0], parts(table)[0][:29])
     assert fewer.partial == f"partial: at most 29 rows of each part, of {' + '.join(map(str, sizes))}"
     assert path.stat().st_size < 29 * 3 * COLUMNS[name] * 4 + 2000
 
@@ -138,8 +149,9 @@ def test_a_prepared_file_stands_in_for_the_raw_one(empty_data: Path, monkeypatch
     table = load_vectors("gas", seed=5)
     (empty_data / "ethylene_CO.txt").unlink()
     table.save(empty_data / "gas.prepared.safetensors", rows=50)
-    assert torch.equal(load_vectors("gas", seed=5).train, table.train[:50])
-    here = next(line for line in available_vectors() if line.name == "gas")
+    assert torch.equal(parts(load_vectors("gas", seed=5))[0], parts(table)[0][:50])
+    assert check("gas").ok
+    here = next(line for line in available() if line.name == "gas")
     assert (here.rows, here.where) == (50 + 27 + 30, str(empty_data / "gas.prepared.safetensors"))
     with pytest.raises(FileNotFoundError, match=r"prepared file has seed 5; put ethylene_CO.txt"):
         load_vectors("gas", seed=6)
@@ -266,13 +278,6 @@ def test_every_patch_is_drawn_once() -> None:
         draw(images, 1000, generator())
 
 
-def test_the_list_command_shows_them(capsys: pytest.CaptureFixture[str], empty_data: Path) -> None:
-    data_command("list")
-    shown = capsys.readouterr().out
-    assert "bsds300      1,300,000 rows  63 real numbers" in shown
-    assert all(name in shown for name in VECTORS)
-
-
 # The real files
 
 
@@ -288,8 +293,9 @@ def test_power_has_the_published_rows() -> None:
     table = load_vectors("power")
     assert [len(part) for part in parts(table)] == [1_659_917, 184_435, 204_928]
     assert sum(map(len, parts(table))) == 2_049_280
-    assert float(table.test.mean(0).abs().max()) < 0.02  # six standard errors of a standardised mean
-    assert len(table.test[:, 1].unique()) > 0.98 * len(table.test)  # voltages hardly ever repeat
+    test = parts(table)[2]
+    assert float(test.mean(0).abs().max()) < 0.02  # six standard errors of a standardised mean
+    assert len(test[:, 1].unique()) > 0.98 * len(test)  # voltages hardly ever repeat
 
 
 def test_the_part_of_miniboone_says_so() -> None:
@@ -300,7 +306,7 @@ def test_the_part_of_miniboone_says_so() -> None:
     assert "1,523 of 36,488" in table.partial
     arrays = np.load(io.BytesIO(lzma.decompress(given("miniboone_first1523.npz.xz").read_bytes())))
     corner = torch.corrcoef(torch.from_numpy(arrays["X"][:1371]).T)
-    assert torch.allclose(torch.corrcoef(torch.cat([table.train, table.validation]).double().T), corner, atol=1e-5)
+    assert torch.allclose(torch.corrcoef(torch.cat(parts(table)[:2]).double().T), corner, atol=1e-5)
 
 
 def test_patches_of_the_real_images_look_natural(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -308,16 +314,19 @@ def test_patches_of_the_real_images_look_natural(monkeypatch: pytest.MonkeyPatch
     sizes = (20_000, 1_000, 5_000)
     monkeypatch.setattr("tessella.data.vectors.patches.PATCHES", sizes)
     entry = VECTORS["bsds300"]
-    monkeypatch.setitem(VECTORS, "bsds300", replace(entry, forms=(replace(entry.forms[0], rows=sizes),)))
+    monkeypatch.setitem(
+        VECTORS, "bsds300", replace(entry, forms=(replace(entry.forms[0], extent=Extent(26_000, 63, parts=sizes)),))
+    )
     table = load_vectors("bsds300")
+    train = parts(table)[0]
     assert [tuple(part.shape) for part in parts(table)] == [(rows, 63) for rows in sizes]
-    correlation = torch.corrcoef(table.train.T)
+    correlation = torch.corrcoef(train.T)
     for away in (correlation[0, :8], correlation[0, ::8]):  # across and down, correlation falls with distance
         assert bool((away.diff() < 0).all())
     assert float(correlation[7, 8]) < float(correlation[0, 3])  # next in the row of numbers, far apart in the patch
-    last = -table.train.sum(1)  # the pixel left out: all 64 sum to zero
-    assert float(last.std()) == pytest.approx(float(table.train[:, 0].std()), rel=0.05)
-    assert float(table.train.abs().max()) < 1
+    last = -train.sum(1)  # the pixel left out: all 64 sum to zero
+    assert float(last.std()) == pytest.approx(float(train[:, 0].std()), rel=0.05)
+    assert float(train.abs().max()) < 1
 
 
 def test_the_gz_form_is_streamed(empty_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,10 @@ import pytest
 from PIL import Image
 
 from tessella.data import VECTORS
-from tessella.data.vectors.registry import UNKNOWN, Form, Sizes
+from tessella.data.forms import UNKNOWN, Extent, Form
+from tessella.data.vectors.parsing import Parts
+
+Sizes = tuple[int, int, int]
 
 
 def digest(data: bytes) -> str:
@@ -124,10 +127,11 @@ def publish(name: str, contents: list[bytes], sizes: Sizes, patch: pytest.Monkey
         replace(file, checksum=digest(data) if file.checksum != UNKNOWN else UNKNOWN)
         for file, data in zip(form.files, contents, strict=True)
     )
-    patch.setitem(VECTORS, name, replace(entry, forms=(replace(form, files=files, rows=sizes),)))
+    extent = Extent(sum(sizes), form.extent.variables, parts=sizes)
+    patch.setitem(VECTORS, name, replace(entry, forms=(replace(form, files=files, extent=extent),)))
 
 
-def raw_form(name: str) -> Form:
+def raw_form(name: str) -> Form[Parts]:
     """The published form, not a compact one."""
     wanted = {file.removesuffix(".gz") for file in SMALL[name]()[0]}
     return next(form for form in VECTORS[name].forms if {file.name for file in form.files} == wanted)

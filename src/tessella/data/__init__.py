@@ -1,33 +1,32 @@
-"""Tables, toys and their schemas: found or fetched, verified, split, encoded."""
+"""Tables, vectors and toys: found or fetched, verified, split, encoded; and the sources of their batches."""
 
 from tessella.data.catalogue import Check, Listing, available, check, get
 from tessella.data.sources import PaddedSets, Rows, Windows
-from tessella.data.tables.loading import Table, load_table
-from tessella.data.tables.registry import TABLES
-from tessella.data.tables.schema import Schema, Variable
+from tessella.data.tables import QUANTIZED, TABLES, Column, Encoding, Table, TableShape, load_table, table_of
 from tessella.data.toys import TOYS, Quantized, quantized_toy
-from tessella.data.vectors.loading import VectorTable, available_vectors, load_vectors
-from tessella.data.vectors.registry import VECTORS
+from tessella.data.vectors import VECTORS, VectorTable, load_vectors
 
 __all__ = [
+    "QUANTIZED",
     "TABLES",
     "TOYS",
     "VECTORS",
     "Check",
+    "Column",
+    "Encoding",
     "Listing",
     "PaddedSets",
     "Quantized",
     "Rows",
-    "Schema",
     "Table",
-    "Variable",
+    "TableShape",
     "VectorTable",
     "Windows",
     "available",
-    "available_vectors",
     "check",
     "get",
     "load_table",
     "load_vectors",
     "quantized_toy",
+    "table_of",
 ]

@@ -2,18 +2,21 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from tessella.data.forms import UNKNOWN, Entry
 from tessella.data.locate import SHIPPED
-from tessella.data.tables.finding import Found, download, entry_of, find, remedy
-from tessella.data.tables.registry import TABLES, Entry
+from tessella.data.tables import TABLES
+from tessella.data.vectors import VECTORS, VectorTable
+from tessella.data.vectors.loading import prepared_path
 
 
 @dataclass(frozen=True)
 class Listing:
-    """One line of the catalogue; no file was opened for it.
+    """One line of the catalogue; no file was opened for it, but a prepared one (`VectorTable.save`).
 
     Attributes:
-        name: the key in `TABLES`.
+        name: the key in `TABLES` or `VECTORS`.
         rows: number of rows, of the part that is here where only a part is.
         variables: number of variables.
         categories: the most that one variable has; 0 where variables are real numbers.
@@ -41,49 +44,73 @@ class Check:
 
 
 def available() -> list[Listing]:
-    """All tables, whether here or not.
+    """All tables, whether here or not: those of categories, then those of real numbers.
 
-    >>> [listing.name for listing in available()]
-    ['connect4', 'forests', 'mushroom', 'nursery', 'pokerhands', 'uscensus90']
+    >>> [listing.name for listing in available()][:7]
+    ['connect4', 'forests', 'mushroom', 'nursery', 'pokerhands', 'uscensus90', 'power']
     """
-    return [_listing(name, entry) for name, entry in TABLES.items()]
+    return [_listing(name, entry) for name, entry in _entries().items()]
 
 
 def get(name: str) -> tuple[Path, ...]:
     """The files of the complete table: where they are, after a download into the cache if they were nowhere."""
-    entry = entry_of(name)
-    found = find(entry)
-    if found is None or found.partial:
-        found = download(entry)
-    return tuple(dict.fromkeys(found.paths))
+    entry = _entry(name)
+    found = entry.find(name)
+    if found is None or found[0].partial:
+        found = entry.download(name)
+    return tuple(dict.fromkeys(found[1]))
 
 
 def check(name: str) -> Check:
     """Read a table that is here; verify checksum, format, number of rows, variables and categories."""
-    entry = entry_of(name)
+    entry = _entry(name)
     try:
-        found = find(entry)
-        if found is None:
+        found, prepared = entry.find(name), _prepared(name)
+        if found:
+            form, paths = found
+            entry.read(form, paths)
+        elif prepared:
+            VectorTable.load(prepared)
+            return Check(name, True, f"{prepared}: a prepared file, which can be read")
+        else:
             return Check(name, False, f"{name}: {_advice(name, entry)}")
-        found.read()
     except (OSError, ValueError) as error:
         return Check(name, False, str(error))
-    note = f"; {found.partial}" if found.partial else ""
-    return Check(name, True, f"{_where(found)}: checksum and format are right: {found.extent}{note}")
+    what = "the format is" if any(file.checksum == UNKNOWN for file in form.files) else "checksum and format are"
+    note = f"; {form.partial}" if form.partial else ""
+    return Check(name, True, f"{_where(paths)}: {what} right: {form.extent}{note}")
 
 
-def _listing(name: str, entry: Entry) -> Listing:
-    found = find(entry)
-    extent = found.extent if found else entry.extent
-    where, partial = (_where(found), found.partial) if found else (_advice(name, entry), None)
-    return Listing(name, extent.rows, extent.variables, extent.categories, where, partial, entry.licence)
+def _entries() -> dict[str, Entry[Any]]:
+    return {**TABLES, **VECTORS}
 
 
-def _where(found: Found) -> str:
-    if found.paths[0].parent == SHIPPED:
+def _entry(name: str) -> Entry[Any]:
+    if name not in (entries := _entries()):
+        raise ValueError(f"table {name!r}: not known; expected one of {', '.join(entries)}")
+    return entries[name]
+
+
+def _listing(name: str, entry: Entry[Any]) -> Listing:
+    found, prepared = entry.find(name), _prepared(name)
+    extent, partial = (found[0].extent, found[0].partial) if found else (entry.extent, None)
+    rows, where = extent.rows, _where(found[1]) if found else _advice(name, entry)
+    if prepared and not found:
+        table = VectorTable.load(prepared)
+        rows, partial, where = sum(map(len, table.parts.values())), table.partial, str(prepared)
+    return Listing(name, rows, extent.variables, extent.categories, where, partial, entry.licence)
+
+
+def _prepared(name: str) -> Path | None:
+    return prepared_path(name) if name in VECTORS else None
+
+
+def _where(paths: tuple[Path, ...]) -> str:
+    if paths[0].parent == SHIPPED:
         return "shipped with tessella"
-    return ", ".join(dict.fromkeys(map(str, found.paths)))
+    return ", ".join(dict.fromkeys(map(str, paths)))
 
 
-def _advice(name: str, entry: Entry) -> str:
-    return f"not here: get({name!r}) downloads it; or {remedy(entry)}"
+def _advice(name: str, entry: Entry[Any]) -> str:
+    download = f"get({name!r}) downloads it; or " if entry.home else ""
+    return f"not here: {download}{entry.remedy(name)}"

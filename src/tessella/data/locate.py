@@ -6,7 +6,7 @@ from pathlib import Path
 
 SHIPPED = Path(__file__).parent / "files"
 
-PACKINGS = ("", ".gz", ".Z")  # a raw file may lie there plain or packed
+PACKINGS = ("", ".gz", ".Z")  # a file may lie there plain or packed
 
 
 def folders() -> Iterator[Path]:
@@ -28,28 +28,28 @@ def cache() -> Path:
     return Path(pooch.os_cache("tessella"))
 
 
-def find_compact(stem: str) -> Path | None:
-    """The first `stem.npz.xz` on the way through the folders."""
-    return next((path for folder in folders() if (path := folder / f"{stem}.npz.xz").is_file()), None)
-
-
-def find_raw(names: tuple[str, ...], archive: str) -> tuple[Path, ...] | None:
-    """One path for each raw file, plain, packed, or the zip `archive` that holds it; all from one folder, or None."""
+def find(names: tuple[str, ...], archive: str) -> tuple[Path, ...] | None:
+    """One path for each file, plain, packed, or the zip `archive` that holds it; all from one folder, or None."""
     for folder in folders():
-        paths = [_raw_in(folder, name, archive) for name in names]
+        paths = [_in(folder, name, archive) for name in names]
         if all(paths):
             return tuple(path for path in paths if path)
     return None
 
 
-def _raw_in(folder: Path, name: str, archive: str) -> Path | None:
+def _in(folder: Path, name: str, archive: str) -> Path | None:
     candidates = [folder / f"{name}{packing}" for packing in PACKINGS] + [folder / archive]
     return next((path for path in candidates if path.is_file()), None)
 
 
 def download(url: str) -> Path:
     """The file at `url`, in the cache under its own name. A half-finished download never gets that name."""
-    return fetch(url, cache() / url.rsplit("/", 1)[-1])
+    return fetch(url, cache() / name_of(url))
+
+
+def name_of(url: str) -> str:
+    """The file name at the end of an address."""
+    return url.rsplit("/", 1)[-1]
 
 
 def fetch(url: str, path: Path) -> Path:

@@ -1,4 +1,4 @@
-"""Densities in the plane that one can look at, and their quantized versions, whose law is known exactly.
+"""Densities in the plane that one can look at, and their quantized versions, whose distribution is known exactly.
 
 All are float32 and lie in the square [-4, 4]^2, but for a tail that a million samples hardly ever reach.
 """
@@ -93,15 +93,15 @@ class Quantized:
         return torch.stack([cells // bins, cells % bins], dim=1)
 
     def entropy(self) -> float:
-        """-sum P log P in nats: the floor of every model's mean -log P."""
+        """-sum P log P in nats: the entropy floor of every model's mean -log P."""
         return float(torch.special.entr(self.probabilities).sum())
 
 
 def quantized_toy(name: str, bins: int = 91, *, points: int = 2_000_000, seed: int = 0) -> Quantized:
     """P = frequencies of `points` seeded samples on a grid of bins x bins cells over [-4, 4]^2.
 
-    The law is these frequencies themselves, not an estimate of the density: entropy and likelihoods are exact. A sample
-    outside the square counts in the nearest cell.
+    The distribution is these frequencies themselves, not an estimate of the density: entropy and likelihoods are exact.
+    A sample outside the square counts in the nearest cell.
 
     >>> quantized = quantized_toy("checkerboard", bins=4, points=10_000)
     >>> quantized.sample(3, torch.Generator().manual_seed(0)).shape
@@ -121,7 +121,7 @@ def _polar(radius: Tensor | float, angle: Tensor) -> Tensor:
     return torch.stack([radius * torch.cos(angle), radius * torch.sin(angle)], dim=1)
 
 
-# Draws are float32 whatever torch's default is, so that a seed means one sample and a quantized toy one law.
+# Draws are float32 whatever torch's default is, so that a seed means one sample and a quantized toy one distribution.
 
 
 def _normal(n: int, generator: Generator) -> Tensor:

@@ -33,7 +33,7 @@ class Column:
         kind: its type.
         categories: for categorical, ordinal and boolean columns all values, `None` last where some were missing.
         frequencies: rows of each category; for numbers those that are missing, those that are present and no atom, and
-            those of each atom.
+            those of each atom. Empty where nothing was counted.
         low, high: range of the numbers, in steps.
         whole: the numbers are integers.
         instants: dates came as instants (date and time of day); what is modelled, and sampled, is the day.
@@ -52,6 +52,11 @@ class Column:
     step: float = 1.0
     atoms: tuple[float, ...] = ()
 
+    def __post_init__(self) -> None:
+        if not self.number and not 0 < len(self.categories) == len(set(self.categories)):
+            got = f"categories ({shown(self.categories)})"
+            raise ValueError(f"column {self.name!r}: got {got}; expected at least one, all different")
+
     @property
     def number(self) -> bool:
         """Whether it is modelled as a number rather than as categories."""
@@ -60,7 +65,7 @@ class Column:
     @property
     def missing(self) -> bool:
         """Whether training saw missing values."""
-        return self.frequencies[0] > 0 if self.number else None in self.categories
+        return sum(self.frequencies[:1]) > 0 if self.number else None in self.categories
 
     @property
     def discrete(self) -> bool:
@@ -74,8 +79,8 @@ class Column:
 
     @property
     def state_frequencies(self) -> tuple[float, ...]:
-        """Rows in each of these states."""
-        missing, present, *atoms = self.frequencies
+        """Rows in each of these states; all 0 where nothing was counted."""
+        missing, present, *atoms = self.frequencies or (0,) * (2 + len(self.atoms))
         return self._by_code(missing, present, atoms)
 
     @property
@@ -91,7 +96,7 @@ class Column:
         grids = {"count": "integers", "date": "days", "grid": f"multiples of {self.step:g}"}
         return f"masses on {grids[self.kind]}" if self.number else ""
 
-    def encode(self, values: list[Value], unseen: str) -> np.ndarray:
+    def encode(self, values: Sequence[Value], unseen: str = "error") -> np.ndarray:
         """Codes, or numbers in steps with NaN where missing, (rows,)."""
         encoded = self._numbers(values) if self.number else self._codes(values, unseen)
         if self.number and not self.missing and np.isnan(encoded).any():
@@ -102,7 +107,7 @@ class Column:
     def decode(self, encoded: np.ndarray) -> list[Value]:
         """The values of codes; of numbers in steps, NaN where missing, kept inside the range that training saw."""
         if not self.number:
-            return [self.categories[int(code)] for code in encoded]
+            return [self.categories[code] for code in encoded.astype(np.int64).tolist()]
         kept = np.clip(encoded, self.low, self.high)
         return [None if np.isnan(value) else self._value(float(value)) for value in kept]
 
@@ -112,16 +117,16 @@ class Column:
 
     @classmethod
     def from_json(cls, said: dict[str, Any]) -> "Column":
-        """The column that `to_json` wrote."""
+        """The column that `to_json` wrote. One without a kind, as version 0.1.0 wrote them, is categorical."""
         tuples = {name: tuple(said.get(name, ())) for name in ("frequencies", "atoms")}
-        return cls(**{**said, **tuples, "categories": tuple(from_json(said["categories"]))})
+        return cls(**{"kind": "categorical", **said, **tuples, "categories": tuple(from_json(said["categories"]))})
 
     def _by_code(self, missing: float, present: float, atoms: Sequence[float]) -> tuple[float, ...]:
         """Code 1 is always that the number is there, so that no code stands for what cannot be."""
         apart = (*[missing] * self.missing, *atoms)
         return (*apart[:1], present, *apart[1:])
 
-    def _codes(self, values: list[Value], unseen: str) -> np.ndarray:
+    def _codes(self, values: Sequence[Value], unseen: str) -> np.ndarray:
         codes = {value: code for code, value in enumerate(self.categories)}
         instead = codes.get(None) if unseen == "missing" else None
         found = [codes.get(value, instead) for value in values]
@@ -136,7 +141,7 @@ class Column:
         advice = 'drop the row or refit; unseen="missing" takes it for missing where training saw missing values'
         return f"column {self.name!r}: value {shown([value])} was not seen in training ({known}){kind}; {advice}"
 
-    def _numbers(self, values: list[Value]) -> np.ndarray:
+    def _numbers(self, values: Sequence[Value]) -> np.ndarray:
         expected, kinds = ("dates", (datetime.date,)) if self.kind == "date" else ("numbers", (int, float))
         for row, value in enumerate(values):
             if value is not None and not isinstance(value, kinds):
@@ -239,7 +244,7 @@ def _infer_number(numbers: np.ndarray) -> Kind:
 
 
 def _step(name: str, present: list[Value]) -> float:
-    numbers = Column(name, "continuous", frequencies=(0, 1)).encode(present, "error")
+    numbers = Column(name, "continuous", frequencies=(0, 1)).encode(present)
     step = grid_step(numbers)
     if not step:
         off = numbers[~on_grid(numbers, 10.0**-DIGITS)][0]
@@ -251,7 +256,7 @@ def _step(name: str, present: list[Value]) -> float:
 def _learn_number(name: str, present: list[Value], kind: Kind, missing: int) -> Column:
     instants = any(isinstance(value, datetime.datetime) for value in present)
     step = _step(name, present) if kind == "grid" else 1.0
-    numbers = Column(name, kind, frequencies=(missing, len(present)), step=step).encode(present, "error")
+    numbers = Column(name, kind, frequencies=(missing, len(present)), step=step).encode(present)
     low, high = float(numbers.min()), float(numbers.max())
     if low == high:
         raise ValueError(
@@ -261,17 +266,7 @@ def _learn_number(name: str, present: list[Value], kind: Kind, missing: int) -> 
     whole = kind == "count" or all(isinstance(value, int) for value in present)
     atoms = atoms_of(numbers) if kind == "continuous" else {}
     frequencies = (missing, len(present) - sum(atoms.values()), *atoms.values())
-    return Column(
-        name,
-        kind,
-        frequencies=frequencies,
-        low=low,
-        high=high,
-        whole=whole,
-        instants=instants,
-        step=step,
-        atoms=tuple(atoms),
-    )
+    return Column(name, kind, (), frequencies, low, high, whole, instants, step, tuple(atoms))
 
 
 def _learn_categories(name: str, present: list[Value], kind: Kind, missing: int, order: list[Value] | None) -> Column:

@@ -24,7 +24,8 @@ def on_grid(numbers: np.ndarray, step: float) -> np.ndarray:
         single = numbers == numbers.astype(np.float32)
     scaled = numbers / step
     slack = np.minimum(np.where(single, 1e-7, 1e-10) * np.abs(scaled), 0.01)
-    return (np.abs(scaled - np.round(scaled)) <= slack) & (np.abs(scaled) < EXACT)
+    near: np.ndarray = np.abs(scaled - np.round(scaled)) <= slack
+    return near & (np.abs(scaled) < EXACT)
 
 
 def tied(numbers: np.ndarray) -> bool:

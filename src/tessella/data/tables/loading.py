@@ -1,43 +1,17 @@
-"""The six tables of discrete density estimation, with the published preprocessing and the published splits."""
-
-from dataclasses import dataclass
+"""Tables by name: six of discrete density estimation, preprocessed and split as published, and the quantized toys."""
 
 import numpy as np
 import torch
-from torch import Tensor
 
-from tessella.data.tables.finding import download, entry_of, find
-from tessella.data.tables.formats import Coded
-from tessella.data.tables.registry import Entry
-from tessella.data.tables.schema import Schema
+from tessella.data.sources import Rows
+from tessella.data.splitting import shuffled
+from tessella.data.tables.encoding import Encoding
+from tessella.data.tables.parsing import Coded
+from tessella.data.tables.quantized import QUANTIZED, quantized_table
+from tessella.data.tables.registry import TABLES, TableEntry
+from tessella.data.tables.table import Table
 
 _FEWEST = 20  # rows of a simulated table: no part of a 90/5/5 split is empty
-
-
-@dataclass(frozen=True)
-class Table:
-    """train, validation and test partition the rows; codes[i, n] < schema.counts[n].
-
-    Attributes:
-        name: the key in `TABLES`.
-        schema: names and categories of the N variables.
-        train: int64 (rows, N), like `validation` and `test`.
-        floor: what no fitted model's mean -log P can pass, in nats, where that is known.
-        partial: what is missing or simulated, in one sentence that belongs into every result made from this table;
-            None for the complete published table.
-        source: the data set, its authors and its home.
-        licence: of the data.
-    """
-
-    name: str
-    schema: Schema
-    train: Tensor
-    validation: Tensor
-    test: Tensor
-    floor: float | None
-    partial: str | None
-    source: str
-    licence: str
 
 
 def load_table(name: str, *, simulated: bool = False, seed: int = 0, rows: int | None = None) -> Table:
@@ -47,41 +21,45 @@ def load_table(name: str, *, simulated: bool = False, seed: int = 0, rows: int |
     the published file is at hand, that part is used and `Table.partial` says so.
 
     Args:
-        name: a key of `TABLES`.
-        simulated: simulate the rows instead, where their law is known (pokerhands).
+        name: a key of `TABLES`, or quantized-NAME for a 2-D toy of 91 x 91 categories, which is always simulated.
+        simulated: simulate the rows instead, where their distribution is known (pokerhands).
         seed: of the simulation; the seeds of the splits are fixed.
         rows: how many to simulate, by default as many as the published table has.
 
     >>> table = load_table("nursery")
-    >>> [len(part) for part in (table.train, table.validation, table.test)], table.schema.counts
+    >>> [len(part) for part in (table.train, table.validation, table.test)], table.encoding.counts
     ([10368, 1296, 1296], (3, 5, 4, 4, 3, 2, 3, 3))
-    >>> table.schema.decode(table.train[:1])[0][:4]
-    ('usual', 'very_crit', 'foster', '1')
+    >>> table.encoding.decode(*table.train.batch(torch.tensor([0])))[:4]
+    [['usual'], ['very_crit'], ['foster'], ['1']]
     """
-    entry = entry_of(name)
+    if name not in (known := (*TABLES, *QUANTIZED)):
+        raise ValueError(f"table {name!r}: not known; expected one of {', '.join(known)}")
+    if name in QUANTIZED:
+        if rows is not None:
+            raise ValueError(f"rows: got {rows}; expected None for a quantized toy, which always has the same number")
+        return quantized_table(name, seed)
+    entry = TABLES[name]
     if simulated:
         return _simulated(name, entry, entry.extent.rows if rows is None else rows, seed)
     if rows is not None:
         raise ValueError(f"rows: got {rows} without simulated=True; the published table has {entry.extent.rows:,} rows")
-    found = find(entry) or download(entry)
-    return _split(name, entry, found.read(), found.partial, entry.source)
+    form, paths = entry.find(name) or entry.download(name)
+    return _split(name, entry, entry.read(form, paths), form.partial, entry.source)
 
 
-def _simulated(name: str, entry: Entry, rows: int, seed: int) -> Table:
+def _simulated(name: str, entry: TableEntry, rows: int, seed: int) -> Table:
     if entry.simulate is None:
-        raise ValueError(
-            f"simulated: the law of table {name!r} is not known, so it cannot be simulated; use simulated=False"
-        )
+        raise ValueError(f"simulated: the distribution of table {name!r} is not known; use simulated=False")
     if rows < _FEWEST:
         raise ValueError(f"rows: got {rows}; expected at least {_FEWEST}, so that no part of the split is empty")
-    note = f"simulated: {rows:,} rows drawn with seed {seed} from the law of the published table, not its own rows"
-    return _split(name, entry, entry.simulate(rows, seed), note, f"simulated with the law of {entry.source}")
+    drawn = f"{rows:,} rows drawn with seed {seed} from the distribution of the published table"
+    note = f"simulated: {drawn}, not its own rows"
+    return _split(name, entry, entry.simulate(rows, seed), note, f"simulated with the distribution of {entry.source}")
 
 
-def _split(name: str, entry: Entry, coded: Coded, partial: str | None, source: str) -> Table:
-    rows = len(coded.codes)
-    order = np.random.RandomState(entry.seed).permutation(rows)
-    first, second = (rows * percent // 100 for percent in entry.percent)
-    parts = np.split(order, [first, first + second])
-    train, validation, test = (torch.from_numpy(coded.codes[part].astype(np.int64)) for part in parts)
-    return Table(name, coded.schema, train, validation, test, entry.floor, partial, source, entry.licence)
+def _split(name: str, entry: TableEntry, coded: Coded, partial: str | None, source: str) -> Table:
+    rows, encoding = len(coded.codes), Encoding(coded.columns)
+    sizes = (rows * percent // 100 for percent in entry.percent)
+    parts = (coded.codes[part].astype(np.int64) for part in shuffled(rows, entry.seed, *sizes))
+    train, validation, test = (Rows(torch.from_numpy(part)) for part in parts)
+    return Table(name, encoding, train, validation, test, entry.floor, partial, source, entry.licence)

@@ -2,7 +2,7 @@
 
 import datetime
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, cast
 
 Value = bool | int | float | str | datetime.date | None
 """None is a missing value. A `datetime.datetime` is a `datetime.date`, too."""
@@ -53,7 +53,7 @@ def _to_json(value: Value) -> Any:
 
 def _from_json(value: Any) -> Value:
     if not isinstance(value, dict):
-        return value
+        return cast(Value, value)
     if "instant" in value:
         return datetime.datetime.fromisoformat(value["instant"])
     return datetime.date.fromisoformat(value["date"])

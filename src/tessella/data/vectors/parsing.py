@@ -13,6 +13,9 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 from numpy.random import Generator
 
+from tessella.data.forms import Extent
+from tessella.data.splitting import last_tenth
+
 # HEPMASS: signal rows of the published table, and features that its training file names
 SIGNAL_ROWS = (350_136, 174_987)
 _FEATURES = 26
@@ -32,16 +35,17 @@ class Parts(NamedTuple):
     test: np.ndarray
     rebuilt: str | None
 
+    @property
+    def extent(self) -> Extent:
+        """Rows of each part, and D."""
+        sizes = tuple(len(part) for part in self[:3])
+        return Extent(sum(sizes), self.train.shape[1], parts=sizes)
+
 
 def cut(rows: np.ndarray, rebuilt: str | None) -> Parts:
     """The last tenth is the test, the last tenth of the rest the validation part, both rounded down."""
-    rest, test = _last_tenth(rows)
-    return Parts(*_last_tenth(rest), test, rebuilt)
-
-
-def _last_tenth(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    first = len(rows) - len(rows) // 10
-    return rows[:first], rows[first:]
+    rest, test = last_tenth(rows)
+    return Parts(*last_tenth(rest), test, rebuilt)
 
 
 # POWER
@@ -118,7 +122,7 @@ def hepmass_from_raw(training: BinaryIO, testing: BinaryIO, generator: Generator
     (train, more), (test, _) = (_signal(*pair) for pair in zip((training, testing), SIGNAL_ROWS, strict=True))
     varied = [n for n, column in enumerate(train.T) if (column == column.min()).sum() <= _REPEATS]
     rebuilt = "rebuilt: the first signal rows of files that have more; which were published is not known"
-    return Parts(*_last_tenth(train[:, varied]), test[:, varied], rebuilt if more else None)
+    return Parts(*last_tenth(train[:, varied]), test[:, varied], rebuilt if more else None)
 
 
 def _signal(stream: BinaryIO, most: int) -> tuple[np.ndarray, bool]:

@@ -1,7 +1,7 @@
 """From bytes or arrays to codes. Each table has a parser for the published file and one for the compact file."""
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from tessella.data import locate, reading
-from tessella.data.tables.schema import Schema, Variable
+from tessella.data.forms import Extent
+from tessella.data.tables.columns import Column
 
-FromRaw = Callable[..., "Coded"]  # one bytes argument for each raw file
-FromCompact = Callable[[dict[str, Any], dict[str, np.ndarray]], "Coded"]
+FromRaw = Callable[..., "Coded"]  # the bytes of each raw file
 
 _BINS = 10  # of each numeric column of Forests
 _WILDERNESS, _SOIL = 4, 40
@@ -20,25 +20,34 @@ _WILDERNESS, _SOIL = 4, 40
 
 @dataclass(frozen=True)
 class Coded:
-    """A whole table in its file's order, label and id columns left out: `codes[i, n] < schema.counts[n]`."""
+    """A whole table in its file's order, label and id columns left out: `codes[i, n] < len(columns[n].categories)`."""
 
-    schema: Schema
+    columns: tuple[Column, ...]
     codes: np.ndarray  # (rows, N), small unsigned integers
 
     def __post_init__(self) -> None:
-        if len(self.codes) == 0 or self.codes.shape[1:] != (len(self.schema.variables),):
+        if len(self.codes) == 0 or self.codes.shape[1:] != (len(self.columns),):
             raise ValueError(
-                f"got codes of shape {self.codes.shape}; expected some rows of {len(self.schema.variables)} columns"
+                f"got codes of shape {self.codes.shape}; expected some rows of {len(self.columns)} columns"
             )
-        for variable, largest in zip(self.schema.variables, self.codes.max(axis=0), strict=True):
-            if largest >= len(variable.categories):
-                count = len(variable.categories)
-                raise ValueError(f"column {variable.name!r}: code {largest} has no category ({count} known values)")
+        for column, largest in zip(self.columns, self.codes.max(axis=0), strict=True):
+            if largest >= (count := len(column.categories)):
+                raise ValueError(f"column {column.name!r}: code {largest} has no category ({count} known values)")
+
+    @property
+    def extent(self) -> Extent:
+        """Rows, columns, and the most categories."""
+        return Extent(len(self.codes), len(self.columns), max(len(column.categories) for column in self.columns))
 
     def varying(self) -> "Coded":
         """Without the columns that have a single category: they carry no information."""
-        keep = [n for n, count in enumerate(self.schema.counts) if count > 1]
-        return Coded(Schema(tuple(self.schema.variables[n] for n in keep)), self.codes[:, keep])
+        keep = [n for n, column in enumerate(self.columns) if len(column.categories) > 1]
+        return Coded(tuple(self.columns[n] for n in keep), self.codes[:, keep])
+
+
+def words(name: str, categories: Iterable[Any]) -> Column:
+    """A column of words; how often each comes is not counted."""
+    return Column(name, "categorical", tuple(map(str, categories)))
 
 
 # Tables of words: Connect-4, Mushroom, Nursery
@@ -46,32 +55,34 @@ class Coded:
 
 def words_from_compact(description: dict[str, Any], arrays: dict[str, np.ndarray]) -> Coded:
     """X as it is; names and categories from the description."""
-    columns = [column for column in description["columns"] if column["role"] == "feature"]
-    return Coded(Schema(tuple(Variable(c["name"], tuple(c["categories"])) for c in columns)), arrays["X"])
+    return Coded(tuple(words(c["name"], c["categories"]) for c in _features(description["columns"])), arrays["X"])
 
 
 def words_from_raw(stem: str) -> FromRaw:
     """A parser for comma-separated words without a header; columns and known values as the shipped description says."""
 
     def parse(text: bytes) -> Coded:
-        columns = reading.describe(locate.SHIPPED / f"{stem}.json")["columns"]
-        schema = Schema(tuple(Variable(c["name"], tuple(c["categories"])) for c in columns))
-        codes = schema.encode([line.split(",") for line in text.decode("ascii").splitlines() if line])
-        features = [n for n, column in enumerate(columns) if column["role"] == "feature"]
-        kept = Schema(tuple(schema.variables[n] for n in features))
-        return Coded(kept, codes[:, features].numpy().astype(np.uint8))
+        described = reading.describe(locate.SHIPPED / f"{stem}.json")["columns"]
+        rows = [line.split(",") for line in text.decode("ascii").splitlines() if line]
+        for number, row in enumerate(rows):
+            if len(row) != len(described):
+                raise ValueError(f"row {number}: got {len(row)} values; expected {len(described)}, one for each column")
+        values = dict(zip((c["name"] for c in described), zip(*rows, strict=True), strict=True))
+        columns = tuple(words(c["name"], c["categories"]) for c in _features(described))
+        codes = [column.encode(values[column.name]) for column in columns]
+        return Coded(columns, np.stack(codes, axis=1).astype(np.uint8))
 
     return parse
 
 
+def _features(described: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [column for column in described if column["role"] == "feature"]
+
+
 # Poker hands: five cards, each a suit 1-4 and a rank 1-13
 
-POKER = Schema(
-    tuple(
-        Variable(f"{letter}{card}", tuple(str(k) for k in range(1, count + 1)))
-        for card in range(1, 6)
-        for letter, count in (("S", 4), ("C", 13))
-    )
+POKER = tuple(
+    words(f"{letter}{card}", range(1, count + 1)) for card in range(1, 6) for letter, count in (("S", 4), ("C", 13))
 )
 
 
@@ -93,7 +104,7 @@ def _poker(*parts: np.ndarray) -> Coded:
 
 
 def simulate(rows: int, seed: int) -> Coded:
-    """P(hand) = 1 / (52 * 51 * 50 * 49 * 48): ordered deals of five different cards, the law of the poker file."""
+    """P(hand) = 1 / (52 * 51 * 50 * 49 * 48): ordered deals of five different cards, as in the poker file."""
     generator = np.random.default_rng(seed)
     cards = np.empty((rows, 5), dtype=np.int64)
     for drawn in range(5):
@@ -137,17 +148,17 @@ def forests_from_compact(description: dict[str, Any], arrays: dict[str, np.ndarr
 
 def _forests(terrain: np.ndarray, bits: np.ndarray) -> Coded:
     names = [f"Wilderness_Area{k + 1}" for k in range(_WILDERNESS)] + [f"Soil_Type{k + 1}" for k in range(_SOIL)]
-    binned = [_equal_width(name, column) for name, column in zip(_TERRAIN, terrain.T, strict=True)]
-    variables = [variable for variable, _ in binned] + [Variable(name, ("0", "1")) for name in names]
+    binned = [_equal_width(name, numbers) for name, numbers in zip(_TERRAIN, terrain.T, strict=True)]
+    columns = (*(column for column, _ in binned), *(words(name, ("0", "1")) for name in names))
     codes = np.concatenate([np.stack([codes for _, codes in binned], axis=1), bits], axis=1)
-    return Coded(Schema(tuple(variables)), codes.astype(np.uint8))
+    return Coded(columns, codes.astype(np.uint8))
 
 
-def _equal_width(name: str, column: np.ndarray) -> tuple[Variable, np.ndarray]:
+def _equal_width(name: str, numbers: np.ndarray) -> tuple[Column, np.ndarray]:
     """Ten bins between min and max + 1, each named by its edges."""
-    edges = np.linspace(column.min(), int(column.max()) + 1, _BINS + 1)
-    labels = tuple(f"[{low:g}, {high:g})" for low, high in pairwise(edges))
-    return Variable(name, labels), np.digitize(column, edges) - 1
+    edges = np.linspace(numbers.min(), int(numbers.max()) + 1, _BINS + 1)
+    labels = (f"[{low:g}, {high:g})" for low, high in pairwise(edges))
+    return words(name, labels), np.digitize(numbers, edges) - 1
 
 
 # US Census 1990: small integers
@@ -157,19 +168,18 @@ def census_from_raw(text: bytes) -> Coded:
     """A header row, then caseid and 68 small integers; the values of a column are its categories."""
     names = text[: text.index(b"\n")].decode("ascii").strip().split(",")
     values = _integers(text, columns=len(names), header=1)[:, 1:]
-    codes, variables = np.empty(values.shape, dtype=np.uint8), []
+    codes, columns = np.empty(values.shape, dtype=np.uint8), []
     for n, name in enumerate(names[1:]):
         kinds = np.unique(values[:, n])
         codes[:, n] = np.searchsorted(kinds, values[:, n])
-        variables.append(Variable(name, tuple(map(str, kinds))))
-    return Coded(Schema(tuple(variables)), codes)
+        columns.append(words(name, kinds))
+    return Coded(tuple(columns), codes)
 
 
 def census_from_compact(description: dict[str, Any], arrays: dict[str, np.ndarray]) -> Coded:
     """Item numbers stand for values; the names of the attributes are not known."""
-    columns = description["columns"]
-    variables = (Variable(f"attribute{c['position']}", tuple(map(str, c["items"]))) for c in columns)
-    return Coded(Schema(tuple(variables)), arrays["X"])
+    columns = (words(f"attribute{c['position']}", c["items"]) for c in description["columns"])
+    return Coded(tuple(columns), arrays["X"])
 
 
 def _integers(text: bytes, columns: int, header: int = 0) -> np.ndarray:
