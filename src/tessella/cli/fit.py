@@ -1,6 +1,5 @@
-"""`tessella fit`, `score`, `anomalies`: a table of your own, CSV or Parquet."""
+"""`tessella fit`: a table of your own, CSV or Parquet."""
 
-from contextlib import ExitStack
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -79,7 +78,7 @@ def fit_and_report(flow: "TabularFlow", table: Any, out: Path) -> "Overview":
 
     flow.fit(table).save(out)
     if flow.progress:
-        say("comparing with plain models, writing the report ...")
+        say("comparing with baselines, writing the report ...")
     overview = gather(flow, table)
     overview.write(out)
     write_page(out, out / REPORT, model=str(out))
