@@ -1,7 +1,5 @@
 """Elementwise affine map whose coefficients come from a context."""
 
-from typing import Any
-
 from torch import Tensor, nn
 
 from tessella.bijections.base import Bijection, sum_trailing

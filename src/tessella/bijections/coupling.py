@@ -1,7 +1,6 @@
 """Coupling: some coordinates, or some variables, move by increasing maps given the others."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 from torch import Tensor, nn

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from math import lgamma, log, pi
-from typing import Any
 
 import torch
 from torch import Tensor

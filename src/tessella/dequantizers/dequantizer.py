@@ -148,7 +148,9 @@ class Dequantizer(nn.Module):
         checks.indices("codes", codes, (len(codes), len(self.cells.counts)), self.count)
         if (values is None) != (self.numbers is None):
             expected = "none" if self.numbers is None else f"numbers (B, {len(self.numbers.whole)})"
-            raise ValueError(f"values: got {'none' if values is None else 'some'} beside the codes; expected {expected}")
+            raise ValueError(
+                f"values: got {'none' if values is None else 'some'} beside the codes; expected {expected}"
+            )
 
 
 def same_place(x: Tensor, y: Tensor) -> Tensor:

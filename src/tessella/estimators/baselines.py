@@ -65,7 +65,9 @@ def _transformers(counts: Sequence[int], train: Tensor, validation: Tensor, plan
         torch.manual_seed(derived_seed(plan.seed, "transformer"))
         width, layers, rate = _size(plan)
         model = CausalTransformer(counts, width, layers, dropout(len(train)))
-        train_by_plan(model, (Rows(train), Rows(validation)), limited_epochs(replace(plan, learning_rate=rate), len(train)))
+        train_by_plan(
+            model, (Rows(train), Rows(validation)), limited_epochs(replace(plan, learning_rate=rate), len(train))
+        )
     yield model.cpu()
 
 

@@ -26,7 +26,7 @@ from tessella.estimators.learning import (
     train_by_plan,
 )
 from tessella.models.vectors import DensityConfig, DensityModel, build_density
-from tessella.training.randomness import derived_seed, seed_noise, fork_rng
+from tessella.training.randomness import derived_seed, fork_rng, seed_noise
 
 ROWS_AT_ONCE = 10_000
 

@@ -11,8 +11,8 @@ from tessella.baselines import BlockAutoregressiveMixture, CategoricalMixture
 from tessella.baselines.choosing import fit_mixture
 from tessella.data.tables.encoding import Encoding
 from tessella.densities import CellMixture, Flow, Gaussian, conditional_flow, token_flow
-from tessella.dequantizers.learned import VoronoiCells
 from tessella.dequantizers.components import MOST, Components, component_counts, components_in_cells
+from tessella.dequantizers.learned import VoronoiCells
 from tessella.dequantizers.mixed import MixedContext, MixedDequantizer
 from tessella.estimators.coded import CodedRows, CodedTraining
 from tessella.estimators.codes import Codes, number_distributions

@@ -22,7 +22,7 @@ from tessella.estimators.inputs import matched
 from tessella.estimators.learning import Plan, limited_threads
 from tessella.estimators.network import log_likelihood
 from tessella.estimators.texts import text
-from tessella.training.randomness import derived_seed, seed_noise, fork_rng
+from tessella.training.randomness import derived_seed, fork_rng, seed_noise
 from tessella.version import __version__
 
 if TYPE_CHECKING:

@@ -32,7 +32,7 @@ from tessella.estimators.network import (
     log_likelihood,
 )
 from tessella.estimators.network import learn as train
-from tessella.training.randomness import derived_seed, seed_noise, fork_rng
+from tessella.training.randomness import derived_seed, fork_rng, seed_noise
 
 GROUPS_RATE, FLOW_RATE = 4e-3, 1e-3  # peaks of the learning rate
 FEW_EFFECTIVE = 0.1  # of the rows asked for

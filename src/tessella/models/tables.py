@@ -58,9 +58,7 @@ class TableConfig(Choice, ABC):
     def build(self, shape: TableShape) -> nn.Module:
         """The model, untrained and not started: what saved weights are loaded into."""
 
-    def start(
-        self, shape: TableShape, train: Batch, validation: Batch, options: StartOptions | None = None
-    ) -> Started:
+    def start(self, shape: TableShape, train: Batch, validation: Batch, options: StartOptions | None = None) -> Started:
         """Build it, and put it where the training rows suggest."""
         return Started(self.build(shape), self, "random weights")
 
@@ -87,9 +85,7 @@ class FlowConfig(TableConfig, kind="flow"):
         density = self.density.build((shape.variables, dequantizer.cells.dim), self.fast)
         return SemiDiscrete(dequantizer, density, self.train_samples, self.validation_samples)
 
-    def start(
-        self, shape: TableShape, train: Batch, validation: Batch, options: StartOptions | None = None
-    ) -> Started:
+    def start(self, shape: TableShape, train: Batch, validation: Batch, options: StartOptions | None = None) -> Started:
         """Cells and the scales of numbers where the training rows suggest; all else is learned from scratch."""
         model = self.build(shape)
         model.dequantizer.arrange(*train)
@@ -130,9 +126,7 @@ class MixtureStartConfig(TableConfig, kind="mixture-start"):
             raise ValueError("components: got 0, which leaves them to the rows; expected the number that `start` found")
         return self._with(self._dequantizer(shape), shape)
 
-    def start(
-        self, shape: TableShape, train: Batch, validation: Batch, options: StartOptions | None = None
-    ) -> Started:
+    def start(self, shape: TableShape, train: Batch, validation: Batch, options: StartOptions | None = None) -> Started:
         """Cells apart, narrow noise, and the base the mixture that the validation rows like best."""
         options = options or StartOptions()
         dequantizer = self._dequantizer(shape)
@@ -161,9 +155,7 @@ class MixtureStartConfig(TableConfig, kind="mixture-start"):
         return SemiDiscrete(dequantizer, density, self.train_samples, self.validation_samples)
 
 
-def _dequantizer(
-    cells: CellsConfig, noise: NoiseConfig, shape: TableShape, least_dim: int, fast: bool
-) -> Dequantizer:
+def _dequantizer(cells: CellsConfig, noise: NoiseConfig, shape: TableShape, least_dim: int, fast: bool) -> Dequantizer:
     geometry = cells.build(shape.counts, least_dim)
     density, context = noise.build(shape, geometry.dim, tokens=least_dim > 1, fast=fast)
     return Dequantizer(geometry, density, context, Numbers(shape) if shape.numbers else None)

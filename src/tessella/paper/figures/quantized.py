@@ -8,7 +8,7 @@ from torch import Tensor
 from tessella.dequantizers.learned import VoronoiCells
 from tessella.models import SemiDiscrete
 from tessella.paper.figures.cells import Window, draw_tessellation
-from tessella.paper.figures.style import BLUE, DENSITY, ORANGE, bare, new_figure, save
+from tessella.paper.figures.style import DENSITY, bare, new_figure, save
 
 
 def draw_quantized(path: Path, target: Tensor, samples: Tensor, model: Tensor, title: str) -> Path:
