@@ -3,7 +3,7 @@
 import argparse
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
@@ -20,7 +20,7 @@ VALIDATIONS = 25  # of a run with a time to keep
 class TrainCommand:
     """What is trained on, for how long, and everything that is chosen about model and training."""
 
-    data: tyro.conf.Positional[str]
+    data: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="DATA")]
     """A table of the catalogue (tessella data list), quantized-NAME for a 2-D toy, or a CSV or Parquet file."""
     method: Trained = "voronoi"
     """A dequantizer with a flow behind it, or an exact network. What only counts is in `tessella reproduce tables`."""
@@ -35,8 +35,8 @@ class TrainCommand:
     """Train for about so long: steps are timed first, and as many planned as fit. 0 for the steps below."""
     simulated: bool = False
     """pokerhands: simulate the hands (their distribution is known) instead of reading the file."""
-    model: Annotated[TableConfig, tyro.conf.arg(name="")] = FlowConfig()
-    training: Annotated[TrainingConfig, tyro.conf.arg(name="")] = TrainingConfig()
+    model: Annotated[TableConfig, tyro.conf.arg(name="")] = field(default_factory=FlowConfig)
+    training: Annotated[TrainingConfig, tyro.conf.arg(name="")] = field(default_factory=TrainingConfig)
 
 
 def train_like(arguments: Sequence[str]) -> Callable[..., None]:

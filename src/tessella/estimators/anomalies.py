@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tessella.data.tables.encoding import Encoding
+from tessella.data import Encoding
 from tessella.estimators.marginals import Marginals
 from tessella.estimators.network import Model, log_likelihood
 from tessella.models.semidiscrete import log_mean_exp
@@ -37,7 +37,7 @@ def contributions(model: Model, encoding: Encoding, rows: Tensor, scores: Tensor
             if tokens := encoding.tokens(column):
                 replaced = rows.repeat(REPLACEMENTS, 1)
                 replaced[:, tokens] = marginals.draw(column, REPLACEMENTS).repeat_interleave(len(rows), 0).to(rows)
-                bound = log_likelihood(model, replaced, samples, seed).view(REPLACEMENTS, len(rows))
+                bound = log_likelihood(model, encoding.split(replaced), samples, seed).view(REPLACEMENTS, len(rows))
                 result[:, column] = log_mean_exp(bound) - scores
     return result
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import reduce
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -9,15 +10,14 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from tessella.data.tables.encoding import Encoding
+from tessella.contracts import Batch, Likelihood
+from tessella.data import Encoding
 from tessella.estimators import frames
-from tessella.estimators.baselines import fit_baselines
-from tessella.estimators.inputs import check_rows, matched
+from tessella.estimators.baselines import MIXTURE, fit_baselines
 from tessella.evaluation import (
     AuditResult,
     Evaluation,
     Grid,
-    Likelihood,
     agreement_audit,
     evaluate,
     integral_audit,
@@ -36,26 +36,26 @@ TAIL = 12  # intervals beyond the outermost draws, each twice as long as the one
 OUTERMOST = 9.0  # logit of the outermost quantiles of the draws
 MIDDLE = 0.998  # share of the draws whose range is cut evenly, too
 
-Fit = Callable[[Encoding, Tensor, Tensor], Likelihood]
+Fit = Callable[[Encoding, Batch, Batch], Likelihood]
 
 
 def measure(flow: "TabularFlow", X: Any, samples: int | None = None) -> Evaluation:
     """Mean -log p of the rows of a table, in nats, with its standard error: exact, or bounds with `samples`."""
     check_is_fitted(flow, "model_")
     frame = frames.read(X)
-    check_rows(frame, least=1)
-    rows = flow.encoding_.encode(matched(frame, flow.layout_), flow.unseen)
+    frames.check_rows(frame, least=1)
+    batch = flow.encoding_.encode(frames.matched(frame, flow.layout_), flow.unseen)
     with _noise(flow, "score"):
-        return evaluate(flow.model_, rows.to(flow.model_.device), _samples(flow, samples))
+        return evaluate(flow.model_, tuple(part.to(flow.model_.device) for part in batch), _samples(flow, samples))
 
 
-def latent_classes(encoding: Encoding, train: Tensor, validation: Tensor) -> Likelihood:
+def categorical_mixture(encoding: Encoding, train: Batch, validation: Batch) -> Likelihood:
     """The reference for `agreement_audit`: exact, and quickly fitted to rows that the model drew."""
-    return fit_baselines(encoding, train, validation, names=("latent classes",))[0]
+    return fit_baselines(encoding, train, validation, names=(MIXTURE,))[0]
 
 
 def audit(
-    flow: "TabularFlow", samples: int | None = None, rows: int = 2000, reference: Fit = latent_classes
+    flow: "TabularFlow", samples: int | None = None, rows: int = 2000, reference: Fit = categorical_mixture
 ) -> list[AuditResult]:
     """Those audits that apply to the table: sum to one or integral (small tables), sandwich, agreement.
 
@@ -68,25 +68,26 @@ def audit(
     check_is_fitted(flow, "model_")
     model, chosen = flow.model_, _samples(flow, samples)
     with _noise(flow, "audit"), torch.no_grad():
-        drawn = model.sample(REFERENCE_ROWS).cpu()
-        held_out = round(VALIDATION_SHARE * len(drawn))
+        drawn = tuple(part.cpu() for part in model.sample(REFERENCE_ROWS))
+        held_out = round(VALIDATION_SHARE * REFERENCE_ROWS)
+        train, validation = tuple(part[held_out:] for part in drawn), tuple(part[:held_out] for part in drawn)
         found = [
             _mass_audit(model, flow.encoding_, drawn, chosen),
             sandwich_audit(model, samples=chosen),
-            agreement_audit(model, reference(flow.encoding_, drawn[held_out:], drawn[:held_out]), rows, chosen),
+            agreement_audit(model, reference(flow.encoding_, train, validation), rows, chosen),
         ]
     return [one for one in found if one is not None]
 
 
-def _mass_audit(model: Likelihood, encoding: Encoding, drawn: Tensor, samples: int) -> AuditResult | None:
+def _mass_audit(model: Likelihood, encoding: Encoding, drawn: Batch, samples: int) -> AuditResult | None:
     if not encoding.numbers:
         return sum_to_one_audit(model, encoding.counts, samples)
     grid = grid_of(encoding, drawn, MOST_EVALUATIONS // (1 if model.exact else samples))
     return None if grid is None else integral_audit(model, grid, samples)
 
 
-def grid_of(encoding: Encoding, drawn: Tensor, most: int) -> Grid | None:
-    """All rows (B, G + R) of a small table: every code, every integer, real numbers by quadrature; None if too many.
+def grid_of(encoding: Encoding, drawn: Batch, most: int) -> Grid | None:
+    """All rows of a small table: every code, every integer, real numbers by quadrature; None if too many.
 
     A number that is not there, as its indicator says (any code but 1), stands at 0, once. Where the others lie is taken
     from rows that the model drew, with long tails on both sides.
@@ -97,37 +98,34 @@ def grid_of(encoding: Encoding, drawn: Tensor, most: int) -> Grid | None:
     axes = _axes(encoding, drawn, most // len(codes))
     if axes is None:
         return None
-    absent, parts = Grid.of_axis(torch.zeros(1)), []
-    for pattern in _present(encoding, codes.points).unique(dim=0):
-        chosen = (_present(encoding, codes.points) == pattern).all(1)
-        part = Grid(codes.points[chosen], codes.volume[chosen])
-        for axis, present in zip(axes, pattern.tolist(), strict=True):
-            part = part.times(axis if present else absent)
-        parts.append(part)
-    return Grid(torch.cat([part.points for part in parts]), torch.cat([part.volume for part in parts]))
+    absent, there = Grid.of_axis(torch.zeros(1)), _present(encoding, *codes.points)
+    parts = []
+    for pattern in there.unique(dim=0):
+        numbers = (axis if present else absent for axis, present in zip(axes, pattern.tolist(), strict=True))
+        parts.append(reduce(Grid.times, numbers, codes.where((there == pattern).all(1))))
+    return reduce(Grid.plus, parts)
 
 
-def _axes(encoding: Encoding, drawn: Tensor, most: int) -> list[Grid] | None:
+def _axes(encoding: Encoding, drawn: Batch, most: int) -> list[Grid] | None:
     """An axis for each number, the product of their points at most so many; None if that is too few."""
-    first = len(encoding.counts)
-    present = _present(encoding, drawn[:, :first])
-    values = [drawn[present[:, i], first + i] for i in range(len(encoding.numbers))]
+    codes, numbers = drawn
+    values = [column[there] for column, there in zip(numbers.T, _present(encoding, codes).T, strict=True)]
     if not all(map(len, values)):
         return None
-    ranges = [(float(v.min()), float(v.max())) for v, unit in zip(values, encoding.unit, strict=True) if unit]
+    ranges = [(float(v.min()), float(v.max())) for v, whole in zip(values, encoding.whole, strict=True) if whole]
     left = most / prod(3 * (high - low + 1) for low, high in ranges)
     reals = len(values) - len(ranges)
     points = int(left ** (1 / reals) + 1e-9) if reals else MOST
     if left < 1 or points < FEWEST:
         return None
-    axes = zip(values, encoding.unit, strict=True)
-    return [integer_axis(v) if unit else real_axis(v, min(points, MOST)) for v, unit in axes]
+    axes = zip(values, encoding.whole, strict=True)
+    return [integer_axis(v) if whole else real_axis(v, min(points, MOST)) for v, whole in axes]
 
 
 def integer_axis(values: Tensor) -> Grid:
     """Every integer between the smallest and the largest of the values, and as many again on both sides.
 
-    >>> integer_axis(torch.tensor([2, 3])).points.flatten().tolist()
+    >>> integer_axis(torch.tensor([2, 3])).points[0].flatten().tolist()
     [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
     """
     low, high = float(values.min()), float(values.max())
@@ -147,7 +145,7 @@ def real_axis(values: Tensor, points: int) -> Grid:
         points: how many.
 
     >>> axis = real_axis(torch.randn(5000, generator=torch.Generator().manual_seed(0)), 400)
-    >>> density = torch.distributions.Normal(0.0, 1.0).log_prob(axis.points[:, 0]).exp()
+    >>> density = torch.distributions.Normal(0.0, 1.0).log_prob(axis.points[0][:, 0]).exp()
     >>> round(float((density * axis.volume).sum()), 3)
     1.0
     """

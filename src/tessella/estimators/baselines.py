@@ -8,15 +8,14 @@ from torch import Tensor
 
 from tessella.baselines import Baseline, CausalTransformer, ChowLiu, Independent
 from tessella.baselines.choosing import fit_mixture
-from tessella.data import Rows
-from tessella.data.tables.encoding import Encoding
-from tessella.estimators.bins import NumberDistribution, smoothed
-from tessella.estimators.codes import Codes, number_distributions
+from tessella.contracts import Batch
+from tessella.data import Encoding, Rows
+from tessella.estimators.coding import Codes, NumberDistribution, number_distributions, smoothed
 from tessella.estimators.learning import Plan, dropout, limited_epochs, single_precision, train_by_plan
 from tessella.training.randomness import derived_seed, fork_rng
 
 SIZES = (8, 16, 32)  # codes of each number
-SECONDS_FOR_MIXTURE = 30.0  # as many classes as the validation rows like and this leaves time for
+SECONDS_FOR_MIXTURE = 30.0  # as many components as the validation rows like and this leaves time for
 SMOOTHINGS = (1.0, 8.0)  # of the tree
 LARGEST_TABLE = 2**22  # pairs of categories that the tree may join; it is also tried with a quarter of the rows
 ON_CPU, ON_GPU = (64, 2, 4e-3), (256, 6, 1e-3)  # transformers: width, layers, learning rate
@@ -28,7 +27,7 @@ PLAN = Plan(
 
 @dataclass(frozen=True)
 class FittedBaseline:
-    """log p(row) = log P(codes) + log p(numbers | codes): a discrete model that scores the rows of a mixed table."""
+    """log p(row) = log P(codes) + log p(numbers | codes): a discrete model of the rows of a mixed table, a `Likelihood`."""
 
     name: str
     model: Baseline
@@ -38,13 +37,13 @@ class FittedBaseline:
     exact: bool = True
 
     @torch.no_grad()
-    def log_prob(self, rows: Tensor, samples: int | None = None) -> Tensor:
-        """Log-likelihood of rows (B, G + R), in nats: (B); exact, whatever `samples` says."""
-        return self.model.log_prob(self.codes.codes(rows)).double() + self.codes.log_spread(rows)
+    def log_prob(self, *batch: Tensor, samples: int | None = None) -> Tensor:
+        """Log-likelihood of each row, in nats: (B); exact, whatever `samples` says."""
+        return self.model.log_prob(self.codes.codes(*batch)).double() + self.codes.log_spread(*batch)
 
-    def sample(self, rows: int) -> Tensor:
-        """So many new rows, (rows, G + R)."""
-        return self.codes.draw(self.model.sample(rows))
+    def sample(self, rows: int) -> Batch:
+        """So many new rows."""
+        return self.codes.draw(*self.model.sample(rows))
 
 
 Candidates = Callable[[Sequence[int], Tensor, Tensor, Plan], Iterator[Baseline]]
@@ -65,9 +64,8 @@ def _transformers(counts: Sequence[int], train: Tensor, validation: Tensor, plan
         torch.manual_seed(derived_seed(plan.seed, "transformer"))
         width, layers, rate = _size(plan)
         model = CausalTransformer(counts, width, layers, dropout(len(train)))
-        train_by_plan(
-            model, (Rows(train), Rows(validation)), limited_epochs(replace(plan, learning_rate=rate), len(train))
-        )
+        plan = limited_epochs(replace(plan, learning_rate=rate), len(train))
+        train_by_plan(model, (Rows(train), Rows(validation)), plan)
     yield model.cpu()
 
 
@@ -94,8 +92,9 @@ class Recipe:
     sizes: tuple[int | None, ...] = SIZES
 
 
+MIXTURE = "mixture of categoricals"
 MODELS: dict[str, Recipe] = {
-    "latent classes": Recipe(_mixtures, 20_000),
+    MIXTURE: Recipe(_mixtures, 20_000),
     "Chow-Liu tree": Recipe(_trees, 50_000),
     "causal transformer": Recipe(_transformers, None, (48,)),
     "independent columns": Recipe(_independent, None, (None,)),
@@ -104,28 +103,30 @@ MODELS: dict[str, Recipe] = {
 
 
 def fit_baselines(
-    encoding: Encoding, train: Tensor, validation: Tensor, plan: Plan = PLAN, names: Iterable[str] = tuple(MODELS)
+    encoding: Encoding, train: Batch, validation: Batch, plan: Plan = PLAN, names: Iterable[str] = tuple(MODELS)
 ) -> list[FittedBaseline]:
     """One of each, with the settings that the validation rows like best.
 
     Args:
         encoding: of the rows.
-        train, validation: rows (B, G + R), in random order.
+        train, validation: rows, in random order.
         plan: how the transformer is trained: seconds, device, whether to show progress.
         names: which of them.
     """
-    laws = number_distributions(encoding, train, validation)
-    return [_best(name, encoding, laws, (train, validation), plan) for name in names]
+    distributions = number_distributions(encoding, train, validation)
+    return [_best(name, encoding, distributions, (train, validation), plan) for name in names]
 
 
 def _best(
-    name: str, encoding: Encoding, laws: Sequence[NumberDistribution], rows: tuple[Tensor, Tensor], plan: Plan
+    name: str, encoding: Encoding, distributions: Sequence[NumberDistribution], rows: tuple[Batch, Batch], plan: Plan
 ) -> FittedBaseline:
     recipe, validation = MODELS[name], rows[1]
-    train = rows[0][: recipe.rows]
+    train = tuple(part[: recipe.rows] for part in rows[0])
     tried = []
-    for codes in [Codes(encoding, laws, size) for size in (recipe.sizes if laws else recipe.sizes[:1])]:
-        for model in recipe.candidates(codes.counts, codes.codes(train), codes.codes(validation), plan):
-            baseline = FittedBaseline(name, model, codes, len(train))
-            tried.append((float(baseline.log_prob(validation).mean()), baseline))
+    for codes in [
+        Codes(encoding, distributions, size) for size in (recipe.sizes if distributions else recipe.sizes[:1])
+    ]:
+        for model in recipe.candidates(codes.counts, codes.codes(*train), codes.codes(*validation), plan):
+            baseline = FittedBaseline(name, model, codes, len(train[0]))
+            tried.append((float(baseline.log_prob(*validation).mean()), baseline))
     return max(tried, key=lambda pair: pair[0])[1]

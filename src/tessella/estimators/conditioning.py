@@ -17,11 +17,9 @@ import torch
 from torch import Tensor
 
 from tessella.baselines import CategoricalMixture
-from tessella.data.tables.columns import Column
-from tessella.data.tables.encoding import Encoding
+from tessella.data import Column, Encoding
 from tessella.data.tables.values import Value, shown
-from tessella.dequantizers.mixed import MixedDequantizer
-from tessella.estimators.coded import CodedRows
+from tessella.estimators.coding import CodedRows
 from tessella.estimators.frames import plain_value
 from tessella.estimators.marginals import Marginals
 from tessella.estimators.network import Model
@@ -112,7 +110,7 @@ class CodedConditions:
         self.model, self.given, self.codes = model, given, model.codes_of(given)
 
     def draws(self, count: int) -> Tensor:
-        codes = self.model.model.sample(count)
+        (codes,) = self.model.model.sample(count)
         asked = torch.tensor(list(self.codes.values()), device=codes.device)
         return self.model.rows_of(codes[(codes[:, list(self.codes)] == asked).all(1)], self.given)
 
@@ -134,8 +132,7 @@ class FlowConditions:
 
     def __init__(self, model: SemiDiscrete, encoding: Encoding, given: Given):
         self.model, self.encoding, self.given, self.first = model, encoding, given, len(encoding.counts)
-        width = self.first + len(encoding.numbers)
-        self.row = torch.zeros(1, width, dtype=torch.float64, device=model.device)
+        self.row = torch.zeros(1, encoding.shape.variables, dtype=torch.float64, device=model.device)
         for column, values in given.items():
             self.row[0, encoding.tokens(column)] = torch.tensor(values).to(self.row)
         tokens = [encoding.tokens(column) for column in given]
@@ -149,7 +146,7 @@ class FlowConditions:
         self.exactly, self.volume = not self.numbers, self._volume()
 
     def draws(self, count: int) -> Tensor:
-        rows = self.model.sample(count)
+        rows = self.encoding.join(*self.model.sample(count))
         met = (rows[:, self.categories] == self.row[:, self.categories]).all(1)
         if self.numbers:
             apart = (self._images(rows)[0] - self._images(self.row)[0]).abs()
@@ -158,28 +155,31 @@ class FlowConditions:
 
     def proposals(self, count: int) -> tuple[Tensor, Tensor]:
         marginals = Marginals(self.model, self.encoding)
-        rows = self.model.sample(count)
+        rows = self.encoding.join(*self.model.sample(count))
         clamped = rows.clone()
-        log_weight = -self.model.log_prob(rows, SAMPLES).double()
+        log_weight = -self._log_prob(rows)
         for column in self.given:
             log_weight += marginals.log_prob(column, rows)
             places = self.encoding.tokens(column)
             clamped[:, places] = self.row[:, places]
-        log_weight += self.model.log_prob(clamped, SAMPLES).double()
+        log_weight += self._log_prob(clamped)
         return clamped.cpu(), log_weight.cpu()
+
+    def _log_prob(self, rows: Tensor) -> Tensor:
+        return self.model.log_prob(*self.encoding.split(rows), samples=SAMPLES).double()
 
     def _volume(self) -> float:
         """An interval's length for a real number; how many integers there are in it for others."""
         if not self.numbers:
             return 1.0
         length = 2 * NEAR / self._images(self.row)[1][0].exp()
-        discrete = torch.tensor(self.encoding.unit, device=length.device)[self.numbers]
+        discrete = torch.tensor(self.encoding.whole, device=length.device)[self.numbers]
         return float(torch.where(discrete, length.clamp_min(1), length).prod())
 
     def _images(self, rows: Tensor) -> tuple[Tensor, Tensor]:
         """The given numbers on the scale on which they are about standard normal, and log-derivatives: (B, n)."""
-        assert isinstance(self.model.dequantizer, MixedDequantizer)
-        parts = self.model.dequantizer.scale.forward_and_ladj(rows[:, self.first :])
+        assert self.model.dequantizer.numbers is not None
+        parts = self.model.dequantizer.numbers.scale.forward_and_ladj(rows[:, self.first :])
         return parts[0][:, self.numbers], parts[1][:, self.numbers]
 
 

@@ -1,20 +1,19 @@
-"""Every column on its own: a crude law f(v) to propose values from and to weigh them with."""
+"""Every column on its own: a crude distribution f(v) to propose values from and to weigh them with."""
 
 from math import log, pi
 
 import torch
 from torch import Tensor
 
-from tessella.data.tables.columns import Column
-from tessella.data.tables.encoding import Encoding
-from tessella.dequantizers.mixed import MixedDequantizer, MonotoneMap
-from tessella.estimators.coded import CodedRows
+from tessella.data import Column, Encoding
+from tessella.dequantizers.numbers import MonotoneMap
+from tessella.estimators.coding import CodedRows
 from tessella.estimators.network import Model
 from tessella.models import SemiDiscrete
 
 
 class Marginals:
-    """f(v) = training frequency of a category; of a number its law in the codes, or N(T(v)) T'(v) with a flow's map T.
+    """f(v) = training frequency of a category; of a number as in its codes, or N(T(v)) T'(v) with a flow's map T.
 
     Args:
         model: which holds what is known about numbers.
@@ -28,8 +27,8 @@ class Marginals:
     def scale(self) -> MonotoneMap:
         """The maps of a flow's numbers."""
         assert isinstance(self.model, SemiDiscrete)
-        assert isinstance(self.model.dequantizer, MixedDequantizer)
-        return self.model.dequantizer.scale
+        assert self.model.dequantizer.numbers is not None
+        return self.model.dequantizer.numbers.scale
 
     def draw(self, column: int, count: int) -> Tensor:
         """So many values of a column, as they stand in a row: (count, tokens of the column)."""
@@ -38,15 +37,15 @@ class Marginals:
         if not spec.number:
             return codes[:, None].to(self.device)
         if isinstance(self.model, CodedRows):
-            law = self.model.codes.laws[self.encoding.numbers.index(column)]
-            drawn = law.bins.draw(torch.multinomial(law.log_mass.exp(), count, replacement=True))
+            distribution = self.model.codes.distributions[self.encoding.numbers.index(column)]
+            drawn = distribution.bins.draw(torch.multinomial(distribution.log_mass.exp(), count, replacement=True))
             kept = drawn.clamp(spec.low, spec.high).numpy()
             return torch.from_numpy(self.encoding.place(column, kept)).to(self.device)
         place = tokens[-1] - len(self.encoding.counts)
         z = torch.zeros(count, len(self.encoding.numbers), dtype=torch.float64, device=self.device)
         z[:, place] = torch.randn(count, dtype=torch.float64).to(self.device)
         value = self.scale.inverse(z)[:, place].clamp(spec.low, spec.high)
-        value = value.floor() if self.encoding.unit[place] else value
+        value = value.floor() if self.encoding.whole[place] else value
         state = codes.to(self.device)
         return torch.stack([state, torch.where(state == 1, value, 0)], 1) if len(tokens) > 1 else value[:, None]
 
@@ -58,7 +57,7 @@ class Marginals:
         if not spec.number:
             return log_shares[rows[:, tokens[0]].long()]
         place = tokens[-1] - len(self.encoding.counts)
-        values = rows[:, len(self.encoding.counts) :] + 0.5 * self.encoding.unit[place]
+        values = rows[:, len(self.encoding.counts) :] + 0.5 * self.encoding.whole[place]
         z, slope = (part[:, place] for part in self.scale.forward_and_ladj(values))
         log_density = slope - 0.5 * z.square() - 0.5 * log(2 * pi)
         if len(tokens) == 1:

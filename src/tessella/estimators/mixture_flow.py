@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from tessella.data import Rows
-from tessella.densities import DisjointMixture, Flow
+from tessella.densities import DisjointMixture, DisjointMixtureConfig, Flow
 from tessella.estimators import saving
 from tessella.estimators.learning import (
     Device,
@@ -25,7 +25,7 @@ from tessella.estimators.learning import (
     to_device,
     train_by_plan,
 )
-from tessella.models.vectors import DensityConfig, DensityModel, build_density
+from tessella.models import VectorModel, build_vectors
 from tessella.training.randomness import derived_seed, fork_rng, seed_noise
 
 ROWS_AT_ONCE = 10_000
@@ -171,7 +171,7 @@ class MixtureFlow(DensityMixin, BaseEstimator):
     @classmethod
     def load(cls, folder: Path | str, device: Device = "auto") -> Self:
         """The estimator that `save` wrote, on a device of this machine; nothing in the folder is executed."""
-        said = saving.read(Path(folder), cls.__name__)
+        said, weights = saving.read(Path(folder), cls.__name__)
         flow = cls(**{**said["params"], "device": device})
         flow._check_parameters()
         for name in _FITTED:
@@ -179,7 +179,7 @@ class MixtureFlow(DensityMixin, BaseEstimator):
         for name, values in said["arrays"].items():
             setattr(flow, name, np.array(values, dtype=_ARRAYS[name]))
         flow.model_ = flow._build().double()
-        saving.read_weights(Path(folder), flow.model_)
+        saving.give_weights(flow.model_, weights, Path(folder))
         to_device(flow.model_, device)
         return flow
 
@@ -204,12 +204,12 @@ class MixtureFlow(DensityMixin, BaseEstimator):
         """log-density in the columns' units = log-density of standardised rows - this."""
         return float(np.log(self.scale_).sum())
 
-    def _build(self) -> DensityModel:
-        config = DensityConfig(
+    def _build(self) -> VectorModel:
+        config = DisjointMixtureConfig(
             cells=self.components, blocks=self.blocks, component_blocks=self.blocks, width=self.width
         )
         with single_precision():
-            return DensityModel(build_density(config, self.n_features_in_))
+            return build_vectors(config, self.n_features_in_)
 
     def _plan(self) -> Plan:
         return Plan(

@@ -7,11 +7,12 @@ from typing import Any
 
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
-from torch import nn
+from torch import Tensor, nn
 
+from tessella.estimators import legacy
 from tessella.version import __version__
 
-FORMAT = 2
+FORMAT = 3
 WEIGHTS, DESCRIPTION = "model.safetensors", "estimator.json"
 
 
@@ -27,8 +28,8 @@ def write(folder: Path, estimator: Any, description: dict[str, Any], model: nn.M
     (folder / DESCRIPTION).write_text(json.dumps(said | description, indent=1) + "\n", encoding="utf-8")
 
 
-def read(folder: Path, estimator: str) -> dict[str, Any]:
-    """The description in a folder, of such an estimator, in a format that this version knows."""
+def read(folder: Path, estimator: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """Description and weights of such an estimator, as this version would have written them."""
     path = folder / DESCRIPTION
     if not path.exists():
         raise FileNotFoundError(f"{folder}: no {DESCRIPTION} there; expected a folder that {estimator}.save wrote")
@@ -37,18 +38,30 @@ def read(folder: Path, estimator: str) -> dict[str, Any]:
         found = description["format"]
     except (json.JSONDecodeError, KeyError, TypeError) as error:
         raise ValueError(f"{path}: cannot be read ({type(error).__name__}: {error})") from error
-    if found != FORMAT:
-        said = f"tessella {description.get('tessella', 'unknown')} wrote it"
-        advice = f"this version reads format {FORMAT}, fit the model again"
-        raise ValueError(f"{path}: got format {found!r} ({said}); {advice}")
-    if (there := description.get("estimator", "TabularFlow")) != estimator:  # the first to be saved did not say
+    _check_format(path, found, description.get("tessella", "unknown"))
+    if (there := description.get("estimator")) != estimator:
         raise ValueError(f"{path}: got a {there}; expected a {estimator}, use {there}.load")
-    return description
-
-
-def read_weights(folder: Path, model: nn.Module) -> None:
-    """Give the model the weights in a folder."""
     try:
-        model.load_state_dict(load_file(folder / WEIGHTS))
-    except (OSError, RuntimeError, SafetensorError) as error:
+        weights = load_file(folder / WEIGHTS)
+    except (OSError, SafetensorError) as error:
+        raise ValueError(f"{folder / WEIGHTS}: cannot be read ({error})") from error
+    return legacy.upgraded(description, weights) if found == legacy.FORMAT else (description, weights)
+
+
+def give_weights(model: nn.Module, weights: Mapping[str, Tensor], folder: Path) -> None:
+    """Load the weights that `read` found in the folder into the model."""
+    try:
+        model.load_state_dict(weights)
+    except RuntimeError as error:
         raise ValueError(f"{folder / WEIGHTS}: does not fit {DESCRIPTION} ({error})") from error
+
+
+def _check_format(path: Path, found: Any, version: str) -> None:
+    if found in (legacy.FORMAT, FORMAT):
+        return
+    newer = isinstance(found, int) and found > FORMAT
+    advice = "load it with that version or a later one" if newer else "fit the model again with this version"
+    raise ValueError(
+        f"{path}: got format {found!r}, which tessella {version} wrote; this is tessella {__version__}, which reads "
+        f"formats {legacy.FORMAT} and {FORMAT}: {advice}"
+    )

@@ -8,30 +8,24 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
+import torch
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
-from torch import Tensor
 
-from tessella.data.tables.columns import Column, learn
-from tessella.data.tables.encoding import Encoding
+from tessella import configs
+from tessella.contracts import Batch
+from tessella.data import Column, Encoding, Rows
+from tessella.data.tables.columns import learn
 from tessella.data.tables.values import Value, shown
-from tessella.dequantizers.learned import VoronoiCells
+from tessella.dequantizers import VoronoiCells
 from tessella.estimators import conditioning, frames, saving
 from tessella.estimators.anomalies import contributions, reasons
-from tessella.estimators.coded import CodedRows
-from tessella.estimators.codes import Codes
-from tessella.estimators.inputs import check_rows, matched
+from tessella.estimators.coding import CodedRows, Codes
 from tessella.estimators.learning import Device, Plan, check_settings, limited_threads, split_rows, to_device
-from tessella.estimators.network import (
-    SAMPLES,
-    Size,
-    build,
-    components_of,
-    groups_for,
-    log_likelihood,
-)
+from tessella.estimators.network import SAMPLES, Size, build, components_of, groups_for, log_likelihood
 from tessella.estimators.network import learn as train
+from tessella.models import TableConfig
 from tessella.training.randomness import derived_seed, fork_rng, seed_noise
 
 GROUPS_RATE, FLOW_RATE = 4e-3, 1e-3  # peaks of the learning rate
@@ -66,7 +60,8 @@ class TabularFlow(DensityMixin, BaseEstimator):
         dim: dimensions of each column's cells.
         blocks: coupling blocks of the flow.
         width: width of its networks.
-        classes: latent classes that the flow starts from; None: as many as the validation rows like, up to 256.
+        components: of the mixture of categoricals that the flow starts from, which statisticians call latent classes;
+            None: as many as the validation rows like, up to 256.
         groups: groups of columns that are modelled one after another, each given those before it, instead of a flow
             that starts from a mixture; 0 for that. None: a column each, from 10,000 rows to learn from on; two each,
             from 50,000 on; 64 groups at most; 0 for fewer rows.
@@ -94,7 +89,9 @@ class TabularFlow(DensityMixin, BaseEstimator):
         start_: what training began with, in words.
         groups_: groups of columns; 0 for a model that started from a mixture.
         samples_: S, where a call does not say.
-        classes_: components of that mixture, of which the last is for rows that belong to no other; or of each group's.
+        config_: everything that was chosen about the model.
+        components_: of that mixture, the last of them a background component for rows that belong to no other; or of
+            each group's.
         parts_: positions of the "train", "validation" and "test" rows; not saved.
         history_: step, seconds, loss and validation value (nats per row) during training.
         initial_validation_: mean negative log-likelihood of validation rows before the first update, in nats.
@@ -118,7 +115,7 @@ class TabularFlow(DensityMixin, BaseEstimator):
         dim: int = 2,
         blocks: int = 4,
         width: int = 32,
-        classes: int | None = None,
+        components: int | None = None,
         groups: int | None = None,
         time_budget: float | None = None,
         max_steps: int | None = None,
@@ -137,7 +134,7 @@ class TabularFlow(DensityMixin, BaseEstimator):
         self.dim = dim
         self.blocks = blocks
         self.width = width
-        self.classes = classes
+        self.components = components
         self.groups = groups
         self.time_budget = time_budget
         self.max_steps = max_steps
@@ -154,23 +151,24 @@ class TabularFlow(DensityMixin, BaseEstimator):
 
     @limited_threads
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn the joint law of the rows of a pandas, polars or pyarrow table or a 2-D array; `y` is ignored."""
+        """Learn the joint distribution of the rows of a pandas, polars or pyarrow table or a 2-D array; `y` is ignored."""
         self._check_parameters()
         frame = frames.read(X)
-        check_rows(frame, least=2)
+        frames.check_rows(frame, least=2)
         kinds = self._kinds(frame)
         named = zip(frame.names, frame.columns, strict=True)
         described = [learn(name, values, kinds.get(name), frame.orders.get(name)) for name, values in named]
         self._describe(frame.layout, tuple(described))
         self.seed_ = int(check_random_state(self.random_state).randint(2**31 - 1))
-        rows = self.encoding_.encode(frame.columns)
+        rows = Rows(*self.encoding_.encode(frame.columns))
         self.parts_ = split_rows(len(rows), self.seed_, self.validation_fraction, self.test_fraction)
-        parts = rows[self.parts_["train"]], rows[self.parts_["validation"]]
-        self.groups_ = groups_for(len(parts[0]), len(self.columns_)) if self.groups is None else self.groups
+        used = [torch.from_numpy(self.parts_[name]) for name in ("train", "validation")]
+        self.groups_ = groups_for(len(used[0]), len(self.columns_)) if self.groups is None else self.groups
         self.samples_ = self.samples or SAMPLES
-        learned = train(self.encoding_, self._size(self.classes or 0), parts, self._plan())
-        self.model_, self.density_, self.start_ = learned.model, learned.kind, learned.start
-        self.exact_, self.classes_ = self.model_.exact, components_of(self.model_)
+        size = Size(self.dim, self.blocks, self.width, self.components or 0, self.groups_)
+        learned = train(self.encoding_, size, (rows.batch(used[0]), rows.batch(used[1])), self._plan())
+        self.model_, self.config_, self.density_ = learned.model, learned.config, learned.kind
+        self.start_, self.exact_, self.components_ = learned.start, self.model_.exact, components_of(self.model_)
         self.initial_validation_, self.best_validation_ = learned.initial_validation, learned.validation
         self.n_iter_, self.stopped_, self.history_ = learned.result.steps, learned.result.stopped, learned.history
         self.threads_ = learned.result.threads
@@ -182,8 +180,7 @@ class TabularFlow(DensityMixin, BaseEstimator):
 
         Exact where `exact_` says so, else a lower bound, tighter with more `samples`.
         """
-        rows = self._encode(X)
-        return log_likelihood(self.model_, rows, self._samples(samples), self.seed_).numpy()
+        return log_likelihood(self.model_, self._encode(X), self._samples(samples), self.seed_).numpy()
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean log-likelihood of the rows, in nats."""
@@ -210,8 +207,8 @@ class TabularFlow(DensityMixin, BaseEstimator):
         device = self.model_.device
         with fork_rng(device):
             seed_noise(derived_seed(int(check_random_state(state).randint(2**31 - 1)), "sample"), device)
-            rows = self._sample_given(int(n), given) if given else self.model_.sample(int(n))
-        return frames.write(self.layout_, self.encoding_.decode(rows))
+            batch = self._sample_given(int(n), given) if given else self.model_.sample(int(n))
+        return frames.write(self.layout_, self.encoding_.decode(*batch))
 
     @limited_threads
     def anomalies(self, X: Any, top: int = 20, samples: int | None = None) -> Any:
@@ -220,10 +217,11 @@ class TabularFlow(DensityMixin, BaseEstimator):
         Columns: `row` (position in X), `score` (nats), then `column_1`, `contribution_1`, ...: by how many nats the row
         would be likelier with ordinary values in that column (drawn from the column alone), largest first.
         """
-        rows, samples = self._encode(X), self._samples(samples)
-        scores = log_likelihood(self.model_, rows, samples, self.seed_)
+        batch, samples = self._encode(X), self._samples(samples)
+        scores = log_likelihood(self.model_, batch, samples, self.seed_)
         oddest = scores.argsort()[: max(0, top)]
-        shares = contributions(self.model_, self.encoding_, rows[oddest], scores[oddest], samples, self.seed_)
+        rows = self.encoding_.join(*batch)[oddest]
+        shares = contributions(self.model_, self.encoding_, rows, scores[oddest], samples, self.seed_)
         found = {"row": oddest.tolist(), "score": scores[oddest].tolist()}
         return frames.write_new(frames.library_of(X), found | reasons(self.encoding_, shares))
 
@@ -252,7 +250,8 @@ class TabularFlow(DensityMixin, BaseEstimator):
         check_is_fitted(self, "model_")
         description = {
             "layout": self.layout_.to_json(),
-            "columns": [column.to_json() for column in self.columns_],
+            "columns": self.encoding_.to_json(),
+            "config": configs.to_json(self.config_),
             "codes": self.model_.codes.to_json() if isinstance(self.model_, CodedRows) else None,
             "fitted": {name: getattr(self, name) for name in (*_FITTED, *_TRAINED)},
         }
@@ -261,16 +260,16 @@ class TabularFlow(DensityMixin, BaseEstimator):
     @classmethod
     def load(cls, folder: Path | str, device: Device = "auto") -> Self:
         """The estimator that `save` wrote, on a device of this machine; nothing in the folder is executed."""
-        said = saving.read(Path(folder), cls.__name__)
+        said, weights = saving.read(Path(folder), cls.__name__)
         flow = cls(**{**said["params"], "device": device})
         flow._check_parameters()
-        columns = tuple(Column.from_json(column) for column in said["columns"])
-        flow._describe(frames.Layout.from_json(said["layout"]), columns)
+        flow._describe(frames.Layout.from_json(said["layout"]), Encoding.from_json(said["columns"]).columns)
         for name in (*_FITTED, *_TRAINED):
             setattr(flow, name, said["fitted"][name])
         codes = None if said["codes"] is None else Codes.from_json(flow.encoding_, said["codes"])
-        flow.model_ = build(flow.encoding_, flow._size(flow.classes_), flow.density_, codes)
-        saving.read_weights(Path(folder), flow.model_)
+        flow.config_ = configs.from_json(TableConfig, said["config"])
+        flow.model_ = build(flow.config_, flow.encoding_, codes)
+        saving.give_weights(flow.model_, weights, Path(folder))
         to_device(flow.model_, device)
         return flow
 
@@ -305,9 +304,6 @@ class TabularFlow(DensityMixin, BaseEstimator):
             raise ValueError(f"column_types: got {shown(unknown)}; expected columns, which are {shown(frame.names)}")
         return kinds
 
-    def _size(self, classes: int) -> Size:
-        return Size(self.dim, self.blocks, self.width, classes, self.groups_)
-
     def _plan(self) -> Plan:
         return Plan(
             seed=self.seed_,
@@ -326,13 +322,13 @@ class TabularFlow(DensityMixin, BaseEstimator):
             raise ValueError(f"samples: got {chosen}; expected at least 1")
         return chosen
 
-    def _encode(self, X: Any) -> Tensor:
+    def _encode(self, X: Any) -> Batch:
         check_is_fitted(self, "model_")
         frame = frames.read(X)
-        check_rows(frame, least=1)
-        return self.encoding_.encode(matched(frame, self.layout_), self.unseen)
+        frames.check_rows(frame, least=1)
+        return self.encoding_.encode(frames.matched(frame, self.layout_), self.unseen)
 
-    def _sample_given(self, n: int, given: dict[int, list[float]]) -> Tensor:
+    def _sample_given(self, n: int, given: dict[int, list[float]]) -> Batch:
         conditioned = conditioning.sample_given(self.model_, self.encoding_, given, n)
         self.effective_sample_size_ = conditioned.effective_sample_size
         if self.effective_sample_size_ < FEW_EFFECTIVE * n:
@@ -341,8 +337,8 @@ class TabularFlow(DensityMixin, BaseEstimator):
                 "is rare under the model",
                 stacklevel=3,
             )
-        return conditioned.rows
+        return self.encoding_.split(conditioned.rows)
 
 
-_FITTED = ("seed_", "density_", "exact_", "start_", "groups_", "classes_", "samples_", "initial_validation_")
+_FITTED = ("seed_", "density_", "exact_", "start_", "groups_", "components_", "samples_", "initial_validation_")
 _TRAINED = ("best_validation_", "n_iter_", "stopped_", "history_", "threads_")

@@ -1,7 +1,7 @@
 """Models of the rows of a table: one description, one way to build it, one way to start it from the training rows."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import nn
@@ -67,11 +67,11 @@ class TableConfig(Choice, ABC):
 class FlowConfig(TableConfig, kind="flow"):
     """A semi-discrete flow: regions of the categories, noise in them, a density of points."""
 
-    cells: CellsConfig = VoronoiConfig()
+    cells: CellsConfig = field(default_factory=VoronoiConfig)
     """Regions of the categories."""
-    noise: NoiseConfig = ConditionalNoise()
+    noise: NoiseConfig = field(default_factory=ConditionalNoise)
     """Where in its region a row's point lies."""
-    density: DensityConfig = CouplingConfig()
+    density: DensityConfig = field(default_factory=CouplingConfig)
     """Of the points."""
     fast: bool = False
     """On a GPU, attention multiplies in bfloat16 and trains with fused kernels."""
@@ -112,7 +112,7 @@ class MixtureStartConfig(TableConfig, kind="mixture-start"):
     """Attention layers of each network."""
     squashing: Squashing = "root"
     """Radial profile of the map into a cell; the root leaves the middle of a cell as it is."""
-    noise: ConditionalNoise = ConditionalNoise(width=32, layers=1)
+    noise: ConditionalNoise = field(default_factory=lambda: ConditionalNoise(width=32, layers=1))
     """Where in its cell a row's point lies."""
     fast: bool = False
     """On a GPU, attention multiplies in bfloat16 and trains with fused kernels."""

@@ -6,14 +6,15 @@ from typing import TypedDict
 import torch
 from torch import Tensor
 
-from tessella.data.tables.encoding import Encoding
+from tessella.contracts import Batch
+from tessella.data import Encoding
 from tessella.estimators.baselines import PLAN, fit_baselines
 from tessella.estimators.learning import Plan
 
 MODEL = "TabularFlow"
 
 
-class Likelihood(TypedDict):
+class Compared(TypedDict):
     """Mean -log p of the held-out rows, in nats, and its standard error; differences are paired, row by row."""
 
     name: str
@@ -32,13 +33,13 @@ class Likelihood(TypedDict):
 
 def compare(
     encoding: Encoding,
-    train: Tensor,
-    validation: Tensor,
-    held_out: Tensor,
+    train: Batch,
+    validation: Batch,
+    held_out: Batch,
     scores: Tensor,
     exact: bool,
     plan: Plan = PLAN,
-) -> list[Likelihood]:
+) -> list[Compared]:
     """The flow, then its baselines, the last of them the independent columns.
 
     Args:
@@ -51,14 +52,15 @@ def compare(
         plan: how the causal transformer is trained: as long as the flow was.
     """
     baselines = fit_baselines(encoding, train, validation, plan)
-    scored = {MODEL: scores} | {baseline.name: baseline.log_prob(held_out) for baseline in baselines}
-    learned_from = {MODEL: len(train)} | {baseline.name: baseline.rows for baseline in baselines}
-    plain = scored[baselines[-1].name]
+    scored = {MODEL: scores} | {baseline.name: baseline.log_prob(*held_out) for baseline in baselines}
+    learned_from = {MODEL: len(train[0])} | {baseline.name: baseline.rows for baseline in baselines}
+    independent = scored[baselines[-1].name]
     found = []
     for name, values in scored.items():
-        (nll, error), (lead, lead_error), (gain, gain_error) = map(_mean, (-values, scores - values, values - plain))
+        differences = (-values, scores - values, values - independent)
+        (nll, error), (lead, lead_error), (gain, gain_error) = map(_mean, differences)
         found.append(
-            Likelihood(
+            Compared(
                 name=name,
                 nll=nll,
                 error=error,

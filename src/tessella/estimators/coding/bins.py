@@ -33,13 +33,13 @@ class NumberBins:
     Args:
         edges: of half-open bins, rising, (bins + 1); integers on a grid.
         atoms: rising, (A).
-        unit: it is on a grid.
+        whole: it is on a grid.
         missing: numbers may be missing.
     """
 
     edges: Tensor
     atoms: Tensor
-    unit: bool
+    whole: bool
     missing: bool
 
     @classmethod
@@ -79,9 +79,9 @@ class NumberBins:
         """log p(v | part of v), 0 for atoms and where it is missing, (B)."""
         code, rest, span = self.codes(values), self._closed(values), self.edges[-1] - self.edges[0]
         width = self.edges.diff()[(code - 1).clamp(0, self.bins - 1)]
-        under, over = (self.edges[0] - rest - float(self.unit)).clamp_min(0), (rest - self.edges[-1]).clamp_min(0)
+        under, over = (self.edges[0] - rest - float(self.whole)).clamp_min(0), (rest - self.edges[-1]).clamp_min(0)
         reach = span + torch.maximum(under, over)
-        beyond = span.log() - reach.log() - (reach + float(self.unit)).log()
+        beyond = span.log() - reach.log() - (reach + float(self.whole)).log()
         tail = (code == 0) | (code == self.bins + 1)
         return torch.where(code > self.bins + 1, 0, torch.where(tail, beyond, -width.log()))
 
@@ -94,17 +94,17 @@ class NumberBins:
         rest = self.edges[bin_] + share * self.edges.diff()[bin_]
         rest = torch.where(codes == 0, self.edges[0] - far, rest)
         rest = torch.where(codes == self.bins + 1, self.edges[-1] + far, rest)
-        values = self._opened(rest.floor() if self.unit else rest)
+        values = self._opened(rest.floor() if self.whole else rest)
         atoms = torch.cat([self.atoms, self.atoms.new_tensor([torch.nan])])
         return torch.where(codes > self.bins + 1, atoms[(codes - self.bins - 2).clamp_min(0)], values)
 
     def _closed(self, values: Tensor) -> Tensor:
         """Integers that are no atoms, without the gaps that atoms leave."""
-        return values - torch.searchsorted(self.atoms, values) if self.unit else values
+        return values - torch.searchsorted(self.atoms, values) if self.whole else values
 
     def _opened(self, rest: Tensor) -> Tensor:
         """The inverse of `_closed`."""
-        if not self.unit:
+        if not self.whole:
             return rest
         return rest + torch.searchsorted(self.atoms - torch.arange(len(self.atoms)), rest, right=True)
 
@@ -135,7 +135,7 @@ def _apart(edges: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class NumberDistribution:
-    """log p(v) = log P(part of v) + log p(v | part): the law of one column of numbers, v NaN where it is missing.
+    """log p(v) = log P(part of v) + log p(v | part): one column of numbers, v NaN where it is missing.
 
     Args:
         bins: the parts.
@@ -155,10 +155,10 @@ class NumberDistribution:
             for most in BINS:
                 bins = NumberBins.of(column, present, most, atoms)
                 frequency, seen = (_frequencies(bins, *pair) for pair in ((learned, often), (watched, times)))
-                law = cls(bins, smoothed(frequency, seen))
-                value = float(times @ law.log_prob(watched))
+                tried = cls(bins, smoothed(frequency, seen))
+                value = float(times @ tried.log_prob(watched))
                 if best is None or value > highest:
-                    best, highest = law, value
+                    best, highest = tried, value
         assert best is not None
         return best
 

@@ -6,15 +6,15 @@ import torch
 from torch import Tensor, nn
 
 from tessella.baselines import BlockAutoregressiveMixture, CategoricalMixture
-from tessella.data import Rows
-from tessella.estimators.codes import Codes
+from tessella.contracts import Batch
+from tessella.estimators.coding.codes import Codes
 from tessella.progress import counted
 
 ROWS_AT_ONCE = 2000  # between two signs of life
 
 
 class CodedRows(nn.Module):
-    """log p(row) = log P(codes) + log p(numbers | codes), exact, for rows (B, G + R) as an `Encoding` makes them.
+    """log p(row) = log P(codes) + log p(numbers | codes), exact, for the batches of an `Encoding`: a `Likelihood`.
 
     Inside its code a number is independent of everything else, so rows given numbers are rows given their codes.
 
@@ -40,18 +40,20 @@ class CodedRows(nn.Module):
         mixture = self.model if isinstance(self.model, CategoricalMixture) else self.model.mixture
         return mixture.components
 
-    def log_prob(self, rows: Tensor, samples: int | None = None) -> Tensor:
+    def log_prob(self, *batch: Tensor, samples: int | None = None) -> Tensor:
         """Log-likelihood of each row, (B); `samples` changes nothing."""
-        return torch.cat([self._log_prob(part) for part in counted(rows.cpu().split(ROWS_AT_ONCE))])
+        parts = zip(*(part.cpu().split(ROWS_AT_ONCE) for part in batch), strict=True)
+        return torch.cat([self._log_prob(*part) for part in counted(list(parts))])
 
-    def _log_prob(self, rows: Tensor) -> Tensor:
-        log_prob = self.model.log_prob(self.codes.codes(rows).to(self.device)).double()
-        return log_prob + self.codes.log_spread(rows).to(self.device)
+    def _log_prob(self, *batch: Tensor) -> Tensor:
+        log_prob = self.model.log_prob(self.codes.codes(*batch).to(self.device)).double()
+        return log_prob + self.codes.log_spread(*batch).to(self.device)
 
-    def sample(self, rows: int) -> Tensor:
-        """New rows, (rows, G + R)."""
+    def sample(self, rows: int) -> Batch:
+        """New rows, on the CPU."""
         places = torch.arange(rows).split(ROWS_AT_ONCE)
-        return torch.cat([self.codes.draw(self.model.sample(len(part)).cpu()) for part in counted(places)])
+        parts = [self.codes.draw(self.model.sample(len(part))[0].cpu()) for part in counted(places)]
+        return tuple(torch.cat(column) for column in zip(*parts, strict=True))
 
     def positions(self, variable: int) -> Tensor:
         """Where the categories of a variable lie: what the network is told about each, or P(component | category)."""
@@ -63,37 +65,33 @@ class CodedRows(nn.Module):
     def codes_of(self, given: Mapping[int, list[float]]) -> dict[int, int]:
         """The codes, by variable, of columns whose values stand so in a row."""
         encoding = self.codes.encoding
-        row = torch.zeros(1, len(encoding.counts) + len(encoding.numbers), dtype=torch.float64)
+        row = torch.zeros(1, encoding.shape.variables, dtype=torch.float64)
         for column, values in given.items():
             row[0, encoding.tokens(column)] = torch.tensor(values, dtype=torch.float64)
-        code = self.codes.codes(row)[0].tolist()
+        code = self.codes.codes(*encoding.split(row))[0].tolist()
         return {variable: code[variable] for variable in map(self.codes.variable, given)}
 
     def rows_of(self, codes: Tensor, given: Mapping[int, list[float]]) -> Tensor:
         """Rows of these codes, (B, G + R); given columns, whose codes are among them, have their values."""
-        rows = self.codes.draw(codes.cpu())
+        encoding = self.codes.encoding
+        rows = encoding.join(*self.codes.draw(codes.cpu()))
         for column, values in given.items():
-            rows[:, self.codes.encoding.tokens(column)] = torch.tensor(values, dtype=torch.float64)
+            rows[:, encoding.tokens(column)] = torch.tensor(values, dtype=torch.float64)
         return rows
 
 
 class CodedTraining(nn.Module):
     """-log p(row) = -log P(codes) - log p(numbers | codes), of rows that are coded once and for all: `Trainable`.
 
-    The second term does not change: a batch is the codes, (B, N), and that term, (B).
+    The second term does not change: a batch is the codes, (B, N), and `Codes.log_spread`, (B).
 
     Args:
-        model: whose network learns.
+        model: of the codes.
     """
 
-    def __init__(self, model: CodedRows):
+    def __init__(self, model: BlockAutoregressiveMixture):
         super().__init__()
-        assert isinstance(model.model, BlockAutoregressiveMixture)
-        self.codes, self.model = model.codes, model.model
-
-    def prepared(self, rows: Tensor) -> Rows:
-        """Rows (B, G + R), coded."""
-        return Rows(self.codes.codes(rows), self.codes.log_spread(rows))
+        self.model = model
 
     def loss(self, codes: Tensor, log_spread: Tensor) -> Tensor:
         """Mean of -log p over a batch."""

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from tessella.baselines.trees import mutual_information
-from tessella.data.tables.encoding import Encoding
-from tessella.estimators.codes import Codes, number_distributions
-from tessella.estimators.texts import text
+from tessella.data import Encoding
+from tessella.estimators.coding import Codes, number_distributions
+from tessella.estimators.frames import text
 
 CATEGORIES = 12  # the rest is "other"
 BARS = 24  # of a number's histogram
@@ -135,7 +135,8 @@ def _marginal(encoding: Encoding, column: int, real: Tensor, sampled: Tensor) ->
 def associations(encoding: Encoding, real: Tensor, sampled: Tensor) -> Association:
     """How much each pair of columns has to do with each other, in both; numbers are cut at their quantiles."""
     columns = [*encoding.categorical, *encoding.numbers]
-    coding = Codes(encoding, number_distributions(encoding, real, real), QUANTILES)
+    known = encoding.split(real)
+    coding = Codes(encoding, number_distributions(encoding, known, known), QUANTILES)
     first, second, drawn = (_normalised(coding, real, rows) for rows in _alike(real, sampled))
     strength = _off_diagonal(first).sum(0)
     strongest = strength.argsort(descending=True)[:ASSOCIATED].tolist()
@@ -159,7 +160,7 @@ def _alike(real: Tensor, sampled: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 def _normalised(coding: Codes, real: Tensor, rows: Tensor) -> Tensor:
     """I(a; b) / sqrt(H(a) H(b)), (N, N); rare categories together are one."""
-    codes, known = coding.codes(rows), coding.codes(real)
+    codes, known = (coding.codes(*coding.encoding.split(matrix)) for matrix in (rows, real))
     for j, count in enumerate(coding.counts):
         rank = torch.bincount(known[:, j], minlength=count).argsort(descending=True, stable=True).argsort()
         codes[:, j] = rank[codes[:, j]].clamp_max(CATEGORIES)

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, TypedDict
 import torch
 from torch import Tensor
 
-from tessella.dequantizers.learned import VoronoiCells
-from tessella.estimators.fidelity import Association
-from tessella.estimators.texts import text
+from tessella.dequantizers import VoronoiCells
+from tessella.estimators.frames import text
+from tessella.estimators.overview.fidelity import Association
 from tessella.geometry import polygons
 from tessella.models import SemiDiscrete
 from tessella.training.randomness import derived_seed, fork_rng, seed_noise

@@ -1,125 +1,33 @@
-"""Everything that a report shows of a fitted table, as plain data: `overview.json` beside the model."""
+"""From a fitted flow and its table to what a report shows of them."""
 
-import json
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 from statistics import median
-from typing import TYPE_CHECKING, Any, Self, TypedDict
+from typing import TYPE_CHECKING, Any
 
 import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from tessella.data.tables.columns import Column
-from tessella.data.tables.encoding import Encoding
+from tessella.data import Column, Encoding
 from tessella.estimators import frames
 from tessella.estimators.anomalies import REASONS, contributions
 from tessella.estimators.baselines import PLAN
-from tessella.estimators.cell_maps import CellMap, cell_maps
-from tessella.estimators.comparison import Likelihood, compare, shuffled
-from tessella.estimators.fidelity import Association, Marginal, associations, marginals
-from tessella.estimators.inputs import matched
 from tessella.estimators.learning import Plan, limited_threads
 from tessella.estimators.network import log_likelihood
-from tessella.estimators.texts import text
+from tessella.estimators.overview.cell_maps import cell_maps
+from tessella.estimators.overview.comparison import compare, shuffled
+from tessella.estimators.overview.document import ColumnSummary, Learning, OddRow, Overview, Reason
+from tessella.estimators.overview.fidelity import associations, marginals
 from tessella.training.randomness import derived_seed, fork_rng, seed_noise
 from tessella.version import __version__
 
 if TYPE_CHECKING:
     from tessella.estimators.tabular_flow import TabularFlow
 
-FILE, FORMAT = "overview.json", 2
 SCORED_ROWS, EVALUATIONS = 2000, 2**15  # held-out rows at most, and draws of the noise for all of them together
 ODD_SAMPLES = 16  # of the bound, where the columns of odd rows are changed one by one
 REAL_ROWS, SAMPLED_ROWS = 10_000, 5000  # that are laid side by side
 SHOWN_ROWS = 5  # oddest, and sampled
-
-
-class ColumnSummary(TypedDict):
-    """What was learned about a column before training; it has 0 categories if it holds numbers."""
-
-    name: str
-    kind: str
-    categories: int
-    missing: float
-    measure: str
-    """What the likelihood of its numbers is made of: masses on a grid, a density, masses on single values."""
-
-
-class Reason(TypedDict):
-    """A column of an odd row: by how many nats the row would be likelier with an ordinary value there."""
-
-    column: str
-    value: str
-    contribution: float
-
-
-class OddRow(TypedDict):
-    """A row of the table, by its position, with its log-likelihood in nats."""
-
-    row: int
-    score: float
-    reasons: list[Reason]
-    values: list[str]
-
-
-class Learning(TypedDict):
-    """What training began with, in words; mean -log P of the validation rows then and in the end, nats per row."""
-
-    start: str
-    before: float
-    after: float
-
-
-@dataclass(frozen=True)
-class Overview:
-    """A fitted table at a glance; every field is made of JSON's types."""
-
-    version: str
-    rows: int
-    parts: dict[str, int]
-    columns: list[ColumnSummary]
-    held_out: str
-    """The part that nothing was learned from: "test", or "validation" where there is no test part."""
-    scored_rows: int
-    model: str
-    """What the model is, in words."""
-    exact: bool
-    """Whether its scores are likelihoods; else bounds from `samples` draws a row."""
-    samples: int
-    learning: Learning
-    likelihoods: list[Likelihood]
-    seconds: float
-    steps: int
-    stopped: str
-    curve: list[dict[str, float]]
-    real_rows: int
-    sampled_rows: int
-    marginals: list[Marginal]
-    association: Association
-    cell_maps: list[CellMap]
-    typical_score: float
-    odd_rows: list[OddRow]
-    sampled: list[list[str]]
-    format: int = FORMAT
-
-    def write(self, folder: Path | str) -> Path:
-        """Into `overview.json` of a folder."""
-        path = Path(folder) / FILE
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(asdict(self), allow_nan=False) + "\n", encoding="utf-8")
-        return path
-
-    @classmethod
-    def read(cls, folder: Path | str) -> Self:
-        """The overview that `write` wrote."""
-        path = Path(folder) / FILE
-        if not path.exists():
-            raise FileNotFoundError(f"{folder}: no {FILE} there; expected a folder that `tessella fit` made")
-        said = json.loads(path.read_text(encoding="utf-8"))
-        if said.get("format") != FORMAT:
-            raise ValueError(f"{path}: got format {said.get('format')!r}; this version reads format {FORMAT}")
-        return cls(**said)
 
 
 @limited_threads
@@ -131,16 +39,17 @@ def gather(flow: "TabularFlow", X: Any) -> Overview:
         X: that table.
     """
     check_is_fitted(flow, "parts_")
-    encoding, rows = flow.encoding_, _encoded(flow, X)
+    encoding, rows = flow.encoding_, _encoded(flow, X)  # (B, G + R)
     parts = {name: torch.as_tensor(indices).long() for name, indices in flow.parts_.items()}
     if sum(map(len, parts.values())) != len(rows):
         raise ValueError(f"X: got {len(rows)} rows; expected the {sum(map(len, parts.values()))} rows of fit")
     held_out = "test" if len(parts["test"]) else "validation"
     most = SCORED_ROWS if flow.exact_ else max(SHOWN_ROWS, min(SCORED_ROWS, EVALUATIONS // flow.samples_))
     scored = shuffled(parts[held_out], flow.seed_)[:most]
-    scores = log_likelihood(flow.model_, rows[scored], flow.samples_, flow.seed_)
-    train, every = shuffled(parts["train"], flow.seed_), shuffled(torch.arange(len(rows)), flow.seed_)
-    real, sampled = rows[every[:REAL_ROWS]], _draws(flow)
+    places = shuffled(parts["train"], flow.seed_), parts["validation"], scored
+    train, validation, unseen = (encoding.split(rows[place]) for place in places)
+    scores = log_likelihood(flow.model_, unseen, flow.samples_, flow.seed_)
+    real, sampled = rows[shuffled(torch.arange(len(rows)), flow.seed_)[:REAL_ROWS]], _draws(flow)
     association = associations(encoding, real, sampled)
     return Overview(
         version=__version__,
@@ -153,9 +62,7 @@ def gather(flow: "TabularFlow", X: Any) -> Overview:
         exact=flow.exact_,
         samples=flow.samples_,
         learning=Learning(start=flow.start_, before=flow.initial_validation_, after=flow.best_validation_),
-        likelihoods=compare(
-            encoding, rows[train], rows[parts["validation"]], rows[scored], scores, flow.exact_, _plan(flow)
-        ),
+        likelihoods=compare(encoding, train, validation, unseen, scores, flow.exact_, _plan(flow)),
         seconds=float(flow.history_[-1]["seconds"]),
         steps=flow.n_iter_,
         stopped=flow.stopped_,
@@ -172,7 +79,8 @@ def gather(flow: "TabularFlow", X: Any) -> Overview:
 
 
 def _encoded(flow: "TabularFlow", X: Any) -> Tensor:
-    return flow.encoding_.encode(matched(frames.read(X), flow.layout_), flow.unseen)
+    batch = flow.encoding_.encode(frames.matched(frames.read(X), flow.layout_), flow.unseen)
+    return flow.encoding_.join(*batch)
 
 
 def _plan(flow: "TabularFlow") -> Plan:
@@ -195,8 +103,8 @@ def _draws(flow: "TabularFlow") -> Tensor:
     model, encoding = flow.model_, flow.encoding_
     with fork_rng(model.device), torch.no_grad():
         seed_noise(derived_seed(flow.seed_, "overview"), model.device)
-        rows = model.sample(SAMPLED_ROWS).cpu()
-    return encoding.encode(encoding.decode(rows))
+        drawn = model.sample(SAMPLED_ROWS)
+    return encoding.join(*encoding.encode(encoding.decode(*drawn)))
 
 
 def _summary(column: Column, rows: int) -> ColumnSummary:
@@ -213,7 +121,7 @@ def _summary(column: Column, rows: int) -> ColumnSummary:
 def _oddest(flow: "TabularFlow", rows: Tensor, scores: Tensor, positions: Tensor) -> list[OddRow]:
     """The least likely rows; `positions` says where in the table they are."""
     oddest = scores.argsort()[:SHOWN_ROWS]
-    again = log_likelihood(flow.model_, rows[oddest], ODD_SAMPLES, flow.seed_)
+    again = log_likelihood(flow.model_, flow.encoding_.split(rows[oddest]), ODD_SAMPLES, flow.seed_)
     shares = contributions(flow.model_, flow.encoding_, rows[oddest], again, ODD_SAMPLES, flow.seed_)
     values = _texts(flow.encoding_, rows[oddest])
     found = []
@@ -228,4 +136,4 @@ def _oddest(flow: "TabularFlow", rows: Tensor, scores: Tensor, positions: Tensor
 
 def _texts(encoding: Encoding, rows: Tensor) -> list[list[str]]:
     """Rows as texts, a list for each row."""
-    return [list(map(text, row)) for row in zip(*encoding.decode(rows), strict=True)]
+    return [list(map(frames.text, row)) for row in zip(*encoding.decode(*encoding.split(rows)), strict=True)]

@@ -1,0 +1,22 @@
+"""Frames of pandas, polars and pyarrow, and arrays: read, checked, and written as they came."""
+
+from tessella.estimators.frames.arrow import to_arrow
+from tessella.estimators.frames.checking import check_rows, matched
+from tessella.estimators.frames.frame import Frame, Layout, plain_value
+from tessella.estimators.frames.reading import library_of, read
+from tessella.estimators.frames.texts import text
+from tessella.estimators.frames.writing import write, write_new
+
+__all__ = [
+    "Frame",
+    "Layout",
+    "check_rows",
+    "library_of",
+    "matched",
+    "plain_value",
+    "read",
+    "text",
+    "to_arrow",
+    "write",
+    "write_new",
+]

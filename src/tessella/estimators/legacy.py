@@ -1,0 +1,55 @@
+"""Estimators that version 0.1.0 saved, in format 2."""
+
+from typing import Any
+
+from torch import Tensor
+
+from tessella.configs import to_json
+from tessella.dequantizers import ConditionalNoise
+from tessella.models import BlocksConfig, CategoricalMixtureConfig, MixtureStartConfig, TableConfig
+
+FORMAT = 2
+
+
+def upgraded(description: dict[str, Any], weights: dict[str, Tensor]) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """Description and weights of format 2 -> those of format 3.
+
+    Components were called classes; the model was described by settings of the estimator alone; the maps of numbers lay
+    beside the cells, and were there, empty, also where a table had no numbers.
+    """
+    if description["estimator"] != "TabularFlow":
+        return description, weights
+    params, fitted = dict(description["params"]), dict(description["fitted"])
+    params["components"], fitted["components_"] = params.pop("classes"), fitted.pop("classes_")
+    config = to_json(_config(params, fitted))
+    renamed = {_renamed(name): weight for name, weight in weights.items() if weight.numel()}
+    return {**description, "params": params, "fitted": fitted, "config": config}, renamed
+
+
+def _config(params: dict[str, Any], fitted: dict[str, Any]) -> TableConfig:
+    """What 0.1.0 built of its settings."""
+    components, width = fitted["components_"], params["width"]
+    if fitted["density_"] == "mixture":
+        return CategoricalMixtureConfig((components,))
+    if fitted["density_"] == "blocks":
+        return BlocksConfig(fitted["groups_"], components, 2 * width, layers=2, dropout=0.0, fast=False)
+    return MixtureStartConfig(
+        dim=params["dim"],
+        components=components - 1,  # the background is one more
+        blocks=params["blocks"],
+        width=width,
+        layers=1,
+        squashing="root",
+        noise=ConditionalNoise(blocks=2, width=width, layers=1, base="gaussian", context=32),
+        fast=False,
+        train_samples=4,
+        validation_samples=4,
+    )
+
+
+def _renamed(name: str) -> str:
+    """
+    >>> _renamed("dequantizer.scale.t")
+    'dequantizer.numbers.scale.t'
+    """
+    return name.replace("dequantizer.scale.", "dequantizer.numbers.scale.")
