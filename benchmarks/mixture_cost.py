@@ -12,7 +12,7 @@ of the machine hits each of them.
 import argparse
 import time
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -21,28 +21,29 @@ import torch
 from torch import nn
 
 from tessella import checks, records
-from tessella.densities import Density, FlowMixture
-from tessella.models.vectors import DensityConfig, DensityModel, component_flow, disjoint_mixture
+from tessella.configs import to_json
+from tessella.densities import Density, DisjointMixtureConfig, FlowMixture
+from tessella.models import VectorModel
 from tessella.paper.figures.toys import draw_cost
 
 BATCH = 1024
 DIMS = (6, 63)
-CONFIG = DensityConfig(component_blocks=12, width=128)
+CONFIG = DisjointMixtureConfig(component_blocks=12, width=128)
 MOST_OF_ORDINARY = 64
 TO_REACH = {"components": 128, "ratio": 1.25}
 
 
 def disjoint(components: int, dim: int) -> Density:
-    return disjoint_mixture(replace(CONFIG, cells=components), dim)
+    return replace(CONFIG, cells=components).mixture(dim)
 
 
 def ordinary(components: int, dim: int) -> Density:
-    return FlowMixture(component_flow(CONFIG, dim, CONFIG.embedding), components, CONFIG.embedding)
+    return FlowMixture(CONFIG.component(dim, CONFIG.embedding), components, CONFIG.embedding)
 
 
 def calls(density: Density, x: torch.Tensor) -> dict[str, Callable[[], Any]]:
     """log_prob without gradients, and a whole training step."""
-    model = DensityModel(density)
+    model = VectorModel(density)
     model.initialize(torch.randn(8 * BATCH, x.shape[1]))
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
 
@@ -105,7 +106,7 @@ def main() -> None:
             for which in ("disjoint", "ordinary"):
                 told = ", ".join(f"{k}: {r:.2f}" for k, r in shape[which]["training_step"]["ratios"].items())
                 print(f"D = {dim}, {which} mixture, training step by K, times that of K = 1: {told}", flush=True)
-    record = {"batch": BATCH, "config": asdict(CONFIG), "to_reach": TO_REACH, "shapes": shapes}
+    record = {"batch": BATCH, "config": to_json(CONFIG), "to_reach": TO_REACH, "shapes": shapes}
     records.write(args.out, {**record, **records.provenance(seed=0)})
     print(draw_cost(args.picture, shapes))
 

@@ -103,8 +103,11 @@ def watching(what: str, total: int | None, visible: bool = True) -> Iterator[Non
             _watched.reset(token)
 
 
-def counted(parts: Iterable[Tensor]) -> Iterator[Tensor]:
-    """The parts of some rows, one after another; whoever is watching learns when one is done.
+Part = TypeVar("Part", Tensor, tuple[Tensor, ...])
+
+
+def counted(parts: Iterable[Part]) -> Iterator[Part]:
+    """The parts of some rows, tensors or batches, one after another; whoever is watching learns when one is done.
 
     >>> import torch
     >>> with watching("rows", 5, visible=False):
@@ -115,4 +118,4 @@ def counted(parts: Iterable[Tensor]) -> Iterator[Tensor]:
     for part in parts:
         yield part
         if progress is not None:
-            progress.move(progress.n + len(part))
+            progress.move(progress.n + len(part[0] if isinstance(part, tuple) else part))

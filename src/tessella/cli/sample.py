@@ -29,7 +29,7 @@ def sample(
 
     from tessella.cli.files import write_table
     from tessella.estimators import TabularFlow
-    from tessella.estimators.arrow import to_arrow
+    from tessella.estimators.frames import to_arrow
     from tessella.estimators.saving import DESCRIPTION
     from tessella.progress import watching
 

@@ -17,16 +17,21 @@ def find_table(data: "DataConfig", encoding: "Encoding | None" = None) -> "Table
         data: which.
         encoding: what the columns of a file mean; found out from its values without it.
     """
-    from tessella.data import load_table, table_of
-    from tessella.data.tables.columns import learn
-    from tessella.estimators import frames
-    from tessella.estimators.inputs import check_rows
+    from tessella.data import load_table
 
     path = Path(data.name)
     if path.suffix.lower() not in KINDS:
         return load_table(data.name, simulated=data.simulated)
+    return _own_table(path, encoding)
+
+
+def _own_table(path: Path, encoding: "Encoding | None") -> "Table":
+    from tessella.data import table_of
+    from tessella.data.tables.columns import learn
+    from tessella.estimators import frames
+
     frame = frames.read(read_table(path))
-    check_rows(frame, least=20)
+    frames.check_rows(frame, least=20)
     values = dict(zip(frame.names, frame.columns, strict=True))
     if encoding is None:
         columns = [learn(name, column, None, frame.orders.get(name)) for name, column in values.items()]

@@ -60,7 +60,8 @@ class StudentT(Density):
         size = (*shape, *self.event_shape[:-1], self.event_shape[-1] + self.degrees)
         normals = torch.randn(size, dtype=self.like.dtype, device=self.like.device)
         u, chi = normals.split([self.event_shape[-1], self.degrees], -1)
-        return u / chi.square().mean(-1, keepdim=True).sqrt()
+        chi_over_nu: Tensor = chi.square().mean(-1, keepdim=True)
+        return u / chi_over_nu.sqrt()
 
 
 class Ball(Density):
@@ -92,7 +93,7 @@ class Ball(Density):
         normal = torch.randn(size, dtype=self.like.dtype, device=self.like.device)
         direction = normal / normal.norm(dim=-1, keepdim=True).clamp_min(torch.finfo(normal.dtype).tiny)
         share = torch.rand(*size[:-1], 1, dtype=self.like.dtype, device=self.like.device)
-        radius = self.inner * share ** (1 / self.event_shape[-1])
+        radius: Tensor = self.inner * share ** (1 / self.event_shape[-1])
         return direction * (radius / (1 - radius))
 
 

@@ -93,7 +93,7 @@ class Dequantizer(nn.Module):
         self.cells.arrange(codes)
 
     @torch.no_grad()
-    def arrange_apart(self, codes: Tensor, values: Tensor | None = None, ordered: Sequence[bool] = ()) -> None:
+    def arrange_apart(self, codes: Tensor, values: Tensor | None = None, *, ordered: Sequence[bool] = ()) -> None:
         """`arrange`, and anchors moved apart and the maps into cells narrow, so that noise stays near them.
 
         Args:

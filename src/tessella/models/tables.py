@@ -3,10 +3,9 @@
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 
-import torch
 from torch import nn
 
-from tessella.baselines import CategoricalMixture
+from tessella.baselines import Baseline, CategoricalMixture
 from tessella.baselines.choosing import fit_mixture
 from tessella.configs import Choice
 from tessella.contracts import Batch
@@ -26,11 +25,15 @@ from tessella.dequantizers.learned import Squashing
 from tessella.models.semidiscrete import SemiDiscrete
 
 
+TableModel = SemiDiscrete | Baseline
+"""What scores and draws the rows of a table: bounds through cells, or exact values."""
+
+
 @dataclass(frozen=True)
 class Started:
     """A model at its data-dependent start."""
 
-    model: nn.Module
+    model: TableModel
     config: "TableConfig"
     """With everything decided that the rows were to decide: it builds a model that takes the weights of this one."""
     start: str
@@ -55,7 +58,7 @@ class TableConfig(Choice, ABC):
     """Everything that is chosen about a model of a table; with the table's shape it determines the model."""
 
     @abstractmethod
-    def build(self, shape: TableShape) -> nn.Module:
+    def build(self, shape: TableShape) -> TableModel:
         """The model, untrained and not started: what saved weights are loaded into."""
 
     def start(self, shape: TableShape, train: Batch, validation: Batch, options: StartOptions | None = None) -> Started:
@@ -161,7 +164,6 @@ def _dequantizer(cells: CellsConfig, noise: NoiseConfig, shape: TableShape, leas
     return Dequantizer(geometry, density, context, Numbers(shape) if shape.numbers else None)
 
 
-@torch.no_grad()
 def number_of_parameters(model: nn.Module) -> int:
     """Numbers that are trained."""
     return sum(parameter.numel() for parameter in model.parameters())

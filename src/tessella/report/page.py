@@ -31,7 +31,7 @@ def read_overview(folder: Path) -> dict[str, Any]:
     path = folder / FILE
     if not path.exists():
         raise FileNotFoundError(f"{folder}: no {FILE} there; expected a folder that `tessella fit` made")
-    overview = json.loads(path.read_text(encoding="utf-8"))
+    overview: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     if overview.get("format") != FORMAT:
         raise ValueError(f"{path}: got format {overview.get('format')!r}; this version reads format {FORMAT}")
     return overview

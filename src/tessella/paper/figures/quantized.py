@@ -32,7 +32,7 @@ def draw_learned_cells(path: Path, model: SemiDiscrete, samples: int = 3000) -> 
         )
     tessellation = cells.map.tessellation
     x = model.density.sample((samples,)).cpu()
-    codes = model.dequantizer.quantize(x)
+    codes = model.dequantizer.cells.quantize(x)
     count = len(cells.counts)
     figure, panels = new_figure(count, panel=(4.4, 4.4))
     for j, axes in enumerate(panels):

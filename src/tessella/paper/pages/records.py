@@ -38,7 +38,7 @@ class Cell:
 
     def mean(self, key: str) -> float:
         """Over the seeds."""
-        return mean(record[key] for record in self.records)
+        return float(mean(record[key] for record in self.records))
 
     @property
     def learned(self) -> bool:
@@ -49,7 +49,7 @@ class Cell:
     def error(self) -> float:
         """Standard deviation over the seeds; of a single seed, the standard error over the test rows."""
         values = [record["iw_nll"] for record in self.records]
-        return stdev(values) if len(values) > 1 else self.first["stderr"]
+        return float(stdev(values) if len(values) > 1 else self.first["stderr"])
 
     def __str__(self) -> str:
         seeds = f" ({len(self.records)} seeds)" if len(self.records) > 1 else ""
