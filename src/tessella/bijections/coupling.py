@@ -93,8 +93,8 @@ class VariableCoupling(Bijection):
 
     def _coefficients(self, x: Tensor, context: Tensor | None) -> Tensor:
         shown = torch.where(self.move, 0, x)
-        coefficients: Tensor = self.net(shown, context)
-        return coefficients.unflatten(-1, (self.elementwise.coefficients, -1))
+        coefficients: Tensor = self.net(shown, context).unflatten(-1, (self.elementwise.coefficients, -1))
+        return coefficients
 
     def _where_it_moves(self, x: Tensor, moved: Tensor, ladj: Tensor) -> tuple[Tensor, Tensor]:
         return torch.where(self.move, moved, x), sum_trailing(torch.where(self.move, ladj, 0), 2)

@@ -60,8 +60,8 @@ class StudentT(Density):
         size = (*shape, *self.event_shape[:-1], self.event_shape[-1] + self.degrees)
         normals = torch.randn(size, dtype=self.like.dtype, device=self.like.device)
         u, chi = normals.split([self.event_shape[-1], self.degrees], -1)
-        chi_over_nu: Tensor = chi.square().mean(-1, keepdim=True)
-        return u / chi_over_nu.sqrt()
+        draws: Tensor = u / chi.square().mean(-1, keepdim=True).sqrt()
+        return draws
 
 
 class Ball(Density):
@@ -93,8 +93,9 @@ class Ball(Density):
         normal = torch.randn(size, dtype=self.like.dtype, device=self.like.device)
         direction = normal / normal.norm(dim=-1, keepdim=True).clamp_min(torch.finfo(normal.dtype).tiny)
         share = torch.rand(*size[:-1], 1, dtype=self.like.dtype, device=self.like.device)
-        radius: Tensor = self.inner * share ** (1 / self.event_shape[-1])
-        return direction * (radius / (1 - radius))
+        radius = self.inner * share ** (1 / self.event_shape[-1])
+        draws: Tensor = direction * (radius / (1 - radius))
+        return draws
 
 
 class Logistic(Density):

@@ -24,8 +24,8 @@ class ZukoDensity(Density):
         return log_prob
 
     def sample(self, shape: tuple[int, ...], context: Tensor | None = None) -> Tensor:
-        flat: Tensor = self.flow(context).sample(shape)
-        return flat.unflatten(-1, self.event_shape)
+        points: Tensor = self.flow(context).sample(shape).unflatten(-1, self.event_shape)
+        return points
 
 
 def spline_density(event_shape: tuple[int, ...], transforms: int, hidden: Sequence[int], bins: int) -> ZukoDensity:
