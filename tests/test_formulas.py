@@ -42,12 +42,12 @@ FORMULAS = {
         r"p(x) = \sum_m w_m \prod_j \sum_k P_{mj}(k) \mathcal{N}(x_j; c_{jk}, \operatorname{diag} s_{jk}^2)"
     ),
     "y = (x + shift) exp(log_scale), elementwise; ladj = sum log_scale": (
-        r"y = (x + \mathrm{shift}) \exp(\mathrm{log\_scale}), \mathrm{elementwise};"
-        r" \mathrm{ladj} = \sum \mathrm{log\_scale}"
+        r"y = (x + \mathrm{shift}) \exp(\mathrm{log\_scale}),\ \mathrm{elementwise};"
+        r"\ \mathrm{ladj} = \sum \mathrm{log\_scale}"
     ),
     "y_keep = x_keep,  y_move = f(x_move; c),  c = net(x_keep, context), f increasing;  ladj = sum log f'": (
         r"\begin{aligned} & y_{\mathrm{keep}} = x_{\mathrm{keep}}, \\ & y_{\mathrm{move}} = f(x_{\mathrm{move}}; c),"
-        r" \\ & c = \mathrm{net}(x_{\mathrm{keep}}, \mathrm{context}), f\text{ increasing};"
+        r" \\ & c = \mathrm{net}(x_{\mathrm{keep}}, \mathrm{context}),\ f\text{ increasing};"
         r" \\ & \mathrm{ladj} = \sum \log f' \end{aligned}"
     ),
     "R_k = { x in R^K : x_k > x_i for all i }:  x_k = u_k,  x_i = x_k - softplus(x_k - u_i)": (
@@ -55,7 +55,7 @@ FORMULAS = {
         r" \\ & x_i = x_k - \operatorname{softplus}(x_k - u_i) \end{aligned}"
     ),
     "x = place(u, codes), u ~ noise(. | context(codes))": (
-        r"x = \mathrm{place}(u, \mathrm{codes}), u \sim \mathrm{noise}(\cdot \mid \mathrm{context}(\mathrm{codes}))"
+        r"x = \mathrm{place}(u, \mathrm{codes}),\ u \sim \mathrm{noise}(\cdot \mid \mathrm{context}(\mathrm{codes}))"
     ),
     "f = f_n o ... o f_1, log-determinants added": (r"f = f_n \circ \ldots \circ f_1,\text{ log-determinants added}"),
     "h(y) = max(0, max_i n_i . y)": r"h(y) = \max(0, \max_i n_i \cdot y)",

@@ -1,11 +1,14 @@
 """ASCII formula -> LaTeX: log|det df/dx| -> \\log\\left|\\det \\frac{\\partial f}{\\partial x}\\right|."""
 
 import re
+from collections.abc import Callable
 
 from extensions.tokens import BIG, FUNCTIONS, SCRIPT, SYMBOLS, Token, is_name, tokenize
 
 RELATIONS = {"<->": r"\leftrightarrow", "->": r"\to", "<=": r"\leq", ">=": r"\geq", "~": r"\sim"}
 SIGNS = {"{": r"\{", "}": r"\}", "+-": r"\pm", "*": r"\cdot", ".": r"\cdot", "...": r"\ldots", "|": r"\mid"}
+# Rows of more characters are broken where a clause begins.
+LONG = 80
 
 
 class NotAFormulaError(ValueError):
@@ -23,22 +26,46 @@ def latex(formula: str) -> str:
 
 def translate(tokens: list[Token]) -> str:
     """The rows of a formula, below each other if there are several."""
-    rows: list[list[Token]] = [[]]
-    for i, token in enumerate(tokens):
-        if row_ends(tokens, i):
-            rows[-1] += [token] if token.text != ":" else []
-            rows.append([])
-        else:
-            rows[-1].append(token)
-    done = [_row(row) for row in rows]
-    return done[0] if len(done) == 1 else r"\begin{aligned} & " + r" \\ & ".join(done) + r" \end{aligned}"
+    rows = [_row(part) for row in _split(tokens, row_ends) for part in (_clauses(row) if _is_long(row) else [row])]
+    return rows[0] if len(rows) == 1 else r"\begin{aligned} & " + r" \\ & ".join(rows) + r" \end{aligned}"
 
 
 def row_ends(tokens: list[Token], i: int) -> bool:
     """Whether two spaces follow a comma, semicolon or colon outside all brackets."""
+    return _pauses(tokens, i) and len(tokens[i + 1].text) > 1
+
+
+def _pauses(tokens: list[Token], i: int) -> bool:
     token, after = tokens[i], tokens[i + 1] if i + 1 < len(tokens) else None
-    wide = after is not None and after.kind == "space" and len(after.text) > 1
-    return wide and token.kind == "punctuation" and token.text in ",;:" and not token.depth
+    pause = token.kind == "punctuation" and token.text in ",;:" and not token.depth
+    return pause and after is not None and after.kind == "space"
+
+
+def _split(tokens: list[Token], ends: Callable[[list[Token], int], bool]) -> list[list[Token]]:
+    """Rows, each with the comma or semicolon that ends it; a colon that does is left out."""
+    rows: list[list[Token]] = [[]]
+    for i, token in enumerate(tokens):
+        if not ends(tokens, i):
+            rows[-1].append(token)
+            continue
+        rows[-1] += [token] if token.text != ":" else []
+        rows.append([])
+    return rows
+
+
+def _is_long(row: list[Token]) -> bool:
+    return sum(len(token.text) for token in row) > LONG
+
+
+def _clauses(row: list[Token]) -> list[list[Token]]:
+    """A long row, broken before every clause that has a relation of its own."""
+    clauses: list[list[Token]] = []
+    for part in _split(row, _pauses):
+        if not clauses or any(token.kind == "relation" and not token.depth for token in part):
+            clauses.append(part)
+        else:
+            clauses[-1] += part
+    return clauses
 
 
 def _row(tokens: list[Token]) -> str:
@@ -51,6 +78,8 @@ def _row(tokens: list[Token]) -> str:
             inside = not inside
         elif token.prose or (token.kind == "space" and any(t is not None and t.prose for t in (before, after))):
             piece = rf"\text{{{token.text}}}"
+        elif token.kind == "space" and before and before.kind == "punctuation" and not token.depth:
+            piece = r"\ "
         elif token.kind == "space" and before and after and _would_run_together(before, after):
             piece = r"\, "
         elif token.text == "N" and after and after.text == "(":
