@@ -97,5 +97,5 @@ def _text(tokens: list[Token]) -> str:
 
 
 def _capitalised(prose: str) -> str:
-    word = re.match(r"[a-z]{2,}(?=[ ,-])|a(?= [a-z]{2})", prose)
+    word = re.match(r"[a-z]{2,}(?=[ ,.-])|a(?= [a-z]{2})", prose)
     return prose[0].upper() + prose[1:] if word and word.group() not in SYMBOLS else prose
