@@ -26,7 +26,7 @@ def test_examples_run(page: Path, tmp_path, monkeypatch, capsys):
     torch.set_default_dtype(torch.float32)
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
-    with patch.dict(CELLS):  # a page may register its own
+    with patch.dict(CellsConfig.kinds):  # a page may register its own
         for block, shown in EXAMPLES[page]:
             exec(compile(block, str(page), "exec"), names)
             printed = capsys.readouterr().out

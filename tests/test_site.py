@@ -68,9 +68,9 @@ def test_plain_text_means_what_it_says(text: str, expected: str):
 
 def test_a_registry_lists_its_entries():
     from tessella.bijections import AFFINE
-    from tessella.dequantizers import CELLS
+    from tessella.densities import BASES
 
-    lines = list(describe(CELLS))
-    assert [line.split("``")[1].strip("'") for line in lines[2:]] == list(CELLS)
+    lines = list(describe(BASES))
+    assert [line.split("``")[1].strip("'") for line in lines[2:]] == list(BASES)
     assert any(":math:`" in line for line in lines)
     assert list(describe(AFFINE)) == first_line(inspect.getdoc(type(AFFINE)).splitlines()[0])
