@@ -17,6 +17,8 @@ from typing import Any, Protocol, Self, runtime_checkable
 import torch
 from torch import Tensor
 
+__all__ = ["Batch", "Bound", "Likelihood", "Source", "Trainable"]
+
 Batch = tuple[Tensor, ...]
 """Tensors of static shapes, (B, ...) each."""
 
