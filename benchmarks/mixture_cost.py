@@ -22,8 +22,8 @@ from torch import nn
 
 from tessella import checks, records
 from tessella.densities import Density, FlowMixture
-from tessella.models.density import DensityConfig, DensityModel, component_flow, disjoint_mixture
-from tessella.report.mixtures import draw_cost
+from tessella.models.vectors import DensityConfig, DensityModel, component_flow, disjoint_mixture
+from tessella.paper.figures.toys import draw_cost
 
 BATCH = 1024
 DIMS = (6, 63)

@@ -20,7 +20,7 @@ import torch
 from sklearn.mixture import GaussianMixture
 
 from tessella import MixtureFlow, records
-from tessella.data import load_continuous
+from tessella.data import load_vectors
 
 SEEDS = (0, 1, 2)
 
@@ -49,7 +49,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("results/mixture-power-estimator.json"))
     args = parser.parse_args()
     torch.set_num_threads(1)
-    table = load_continuous("power")
+    table = load_vectors("power")
     train, test = table.train[: args.rows].numpy(), table.test[: args.rows].numpy()
     settings = {"max_steps": args.steps, "device": "cpu", "progress": False}
     methods = {

@@ -7,7 +7,7 @@ python -m benchmarks.tables cpu --run    # the same, executed; then `tessella re
 
 from benchmarks.launch import launch
 
-DATA = ("nursery", "mushroom", "connect4", "pokerhands", "pokerhands --dealt", "forests")
+DATA = ("nursery", "mushroom", "connect4", "pokerhands", "pokerhands --simulated", "forests")
 COUNTED = ("independent", "chow-liu", "mixture --minutes 3", "voronoi --preset mixture-start --minutes 3")
 TRAINED = (
     "blocks --minutes 6",

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from benchmarks.defaults import line
-from tessella.report.results import headline
+from tessella.paper.pages.results import headline
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -4,11 +4,10 @@ from typing import TYPE_CHECKING, Any
 
 from tessella.bijections import ActNorm, Bijection, CellBijection, Chain, Invert
 from tessella.geometry import Box, Laguerre, Tessellation, Voronoi
+from tessella.version import __version__
 
 if TYPE_CHECKING:
     from tessella.estimators import MixtureFlow, TabularFlow
-
-__version__ = "0.1.0"
 
 __all__ = [
     "ActNorm",
@@ -22,6 +21,7 @@ __all__ = [
     "TabularFlow",
     "Tessellation",
     "Voronoi",
+    "__version__",
 ]
 
 

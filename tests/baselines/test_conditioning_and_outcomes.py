@@ -31,9 +31,9 @@ def test_proposals_given_values_follow_the_enumerated_conditional(name, given):
 @pytest.fixture
 def few_outcomes(monkeypatch):
     """Variables of more than 4 categories share outcomes."""
-    for module, name, value in (("baselines.blocks", "MOST", 4), ("dequantizers.modes", "MOST", 4)):
+    for module, name, value in (("baselines.blocks", "MOST", 4), ("dequantizers.components", "MOST", 4)):
         monkeypatch.setattr(f"tessella.{module}.{name}", value)
-    monkeypatch.setattr("tessella.dequantizers.modes.SHARED", 2)
+    monkeypatch.setattr("tessella.dequantizers.components.SHARED", 2)
 
 
 def test_rare_categories_share_outcomes_and_mass_stays_one(few_outcomes):

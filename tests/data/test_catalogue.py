@@ -31,11 +31,11 @@ def test_the_catalogue_lists_every_table_without_opening_a_file(empty_data: Path
 def test_a_table_that_is_not_here_says_how_to_get_it(empty_data: Path) -> None:
     expected = "not here: get('pokerhands') downloads it; or put poker+hand.zip or poker-hand-testing.data and "
     assert listing("pokerhands").where.startswith(expected)
-    assert "dealt=True" in listing("pokerhands").where
+    assert "simulated=True" in listing("pokerhands").where
     assert not check("pokerhands").ok
     assert expected in check("pokerhands").message
     with pytest.raises(
-        FileNotFoundError, match=r"the download of https://archive.*poker\+hand.zip failed \(no network.*dealt"
+        FileNotFoundError, match=r"the download of https://archive.*poker\+hand.zip failed \(no network.*simulated"
     ):
         load_table("pokerhands")
 

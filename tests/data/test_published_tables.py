@@ -81,7 +81,7 @@ def test_the_split_is_the_published_permutation_of_the_file(name: str, seed: int
 
 
 def test_dealt_hands_are_five_different_cards_with_the_known_law() -> None:
-    table = load_table("pokerhands", dealt=True, rows=100_000)
+    table = load_table("pokerhands", simulated=True, rows=100_000)
     hands = everything(table)
     cards = 13 * hands[:, 0::2] + hands[:, 1::2]
     assert bool((cards.sort(dim=1).values.diff(dim=1) > 0).all())
@@ -96,7 +96,7 @@ def test_dealt_hands_are_five_different_cards_with_the_known_law() -> None:
 
 
 def test_dealt_hands_come_from_their_seed_and_say_that_they_are_simulated() -> None:
-    one, again, other = (load_table("pokerhands", dealt=True, rows=1000, seed=seed) for seed in (1, 1, 2))
+    one, again, other = (load_table("pokerhands", simulated=True, rows=1000, seed=seed) for seed in (1, 1, 2))
     assert torch.equal(one.train, again.train)
     assert not torch.equal(one.train, other.train)
     assert (
@@ -107,18 +107,18 @@ def test_dealt_hands_come_from_their_seed_and_say_that_they_are_simulated() -> N
 
 
 def test_dealt_hands_are_by_default_as_many_as_published() -> None:
-    assert sizes(load_table("pokerhands", dealt=True)) == PUBLISHED["pokerhands"]
+    assert sizes(load_table("pokerhands", simulated=True)) == PUBLISHED["pokerhands"]
 
 
 def test_unfit_requests_are_explained() -> None:
     with pytest.raises(ValueError, match="table 'chess': not known; expected one of connect4, forests, mushroom"):
         load_table("chess")
     with pytest.raises(ValueError, match="the law of table 'nursery' is not known"):
-        load_table("nursery", dealt=True)
-    with pytest.raises(ValueError, match="rows: got 5 without dealt=True; the published table has 12,960 rows"):
+        load_table("nursery", simulated=True)
+    with pytest.raises(ValueError, match="rows: got 5 without simulated=True; the published table has 12,960 rows"):
         load_table("nursery", rows=5)
     with pytest.raises(ValueError, match="rows: got 3; expected at least 20"):
-        load_table("pokerhands", dealt=True, rows=3)
+        load_table("pokerhands", simulated=True, rows=3)
 
 
 def test_forests_has_the_published_sizes_and_one_bit_of_each_kind(given_data: Path) -> None:

@@ -14,10 +14,10 @@ from tests.data.compress import compress
 from tests.data.published import rebuilt, restored, zipped
 
 from tessella.data import TABLES, Table, load_table
-from tessella.data.formats import forests_from_compact, forests_from_raw, poker_from_compact, poker_from_raw
 from tessella.data.locate import SHIPPED
 from tessella.data.reading import RawFile, read_compact
-from tessella.data.registry import Extent
+from tessella.data.tables.formats import forests_from_compact, forests_from_raw, poker_from_compact, poker_from_raw
+from tessella.data.tables.registry import Extent
 
 
 def same(one: Table, other: Table) -> bool:

@@ -6,9 +6,9 @@ import zuko
 
 from tessella.densities import (
     Ball,
+    CellMixture,
     Flow,
     Gaussian,
-    LatentClasses,
     Logistic,
     StudentT,
     ZukoDensity,
@@ -42,7 +42,7 @@ DENSITIES = {
         perturbed(conditional_flow(StudentT((1, 2), 9), 2, 16, 1, context=3, tokens=False)),
         torch.ones(3),
     ),
-    "latent-classes": lambda: (perturbed(LatentClasses((3,), 2, classes=4)), None),
+    "latent-classes": lambda: (perturbed(CellMixture((3,), 2, classes=4)), None),
     "zuko-spline": lambda: (ZukoDensity(zuko.flows.NSF(2, transforms=2, hidden_features=[16]), (1, 2)), None),
 }
 

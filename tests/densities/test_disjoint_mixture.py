@@ -9,7 +9,7 @@ from torch import nn
 from tessella.bijections import ActNorm, Chain, ContextAffine, Coupling
 from tessella.bijections.squashing import SQUASHINGS
 from tessella.densities import DimensionwiseMixture, DisjointMixture, Flow, FlowMixture, Gaussian, StudentT
-from tessella.densities.mixture import spread
+from tessella.densities.disjoint import spread
 from tessella.geometry import Box, Laguerre, Voronoi
 from tessella.nets import MLP
 from tessella.nets.mlp import zero

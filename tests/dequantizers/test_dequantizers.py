@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tessella.dequantizers import CELLS
 from tessella.models import SemiDiscreteConfig, build
-from tessella.models.build import _default_dim
+from tessella.models.tables import _default_dim
 
 COUNTS = (3, 1, 5, 2)
 
@@ -62,7 +62,7 @@ def test_even_when_the_noise_is_far_out(name, scale):
     dequantizer = dequantizer_of(name).float()
     codes = rows(5_000)
     u = scale * torch.randn(5_000, len(COUNTS), dequantizer.cells.dim, dtype=torch.float32)
-    x = dequantizer._settle(dequantizer.cells.place(u, codes)[0], codes)
+    x = dequantizer._project(dequantizer.cells.forward(u, codes)[0], codes)
     assert torch.equal(dequantizer.quantize(x), codes)
 
 
@@ -76,12 +76,12 @@ def test_ladj_is_the_log_determinant(dequantizer):
     cells = dequantizer.cells
     codes = rows(6)
     u = torch.randn(6, len(COUNTS), cells.dim)
-    x, ladj = cells.place(u, codes)
+    x, ladj = cells.forward(u, codes)
     size = u[0].numel()
     for b in range(6):
-        j = torch.autograd.functional.jacobian(lambda p, b=b: cells.place(p[None], codes[b : b + 1])[0][0], u[b])
+        j = torch.autograd.functional.jacobian(lambda p, b=b: cells.forward(p[None], codes[b : b + 1])[0][0], u[b])
         torch.testing.assert_close(torch.linalg.slogdet(j.reshape(size, size))[1], ladj[b].sum())
-    back, back_ladj = cells.displace(x, codes)
+    back, back_ladj = cells.inverse(x, codes)
     torch.testing.assert_close(back, u, rtol=1e-6, atol=1e-7)
     torch.testing.assert_close(back_ladj, -ladj, rtol=1e-6, atol=1e-7)
 
@@ -105,7 +105,7 @@ def test_gradients_are_finite_at_the_centre_and_at_the_wall(dequantizer):
     codes = rows(200)
     for scale in (0.0, 1e-12, 1.0, 1e6):
         u = (scale * torch.randn(200, len(COUNTS), dequantizer.cells.dim)).requires_grad_()
-        x, ladj = dequantizer.cells.place(u, codes)
+        x, ladj = dequantizer.cells.forward(u, codes)
         (x.tanh().sum() + ladj.sum()).backward()
         assert u.grad.isfinite().all()
         assert all(p.grad is None or p.grad.isfinite().all() for p in dequantizer.parameters())

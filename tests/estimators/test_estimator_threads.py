@@ -7,7 +7,7 @@ from tests.estimators.frames_for_tests import small_flow
 
 from tessella import MixtureFlow
 from tessella.models import SemiDiscrete
-from tessella.models.density import DensityModel
+from tessella.models.vectors import DensityModel
 
 ROWS = np.random.default_rng(0).normal(size=(60, 2))
 

@@ -5,10 +5,10 @@ from copy import deepcopy
 import pytest
 import torch
 
+from tessella.data.tables.columns import Column
+from tessella.data.tables.encoding import Encoding
+from tessella.dequantizers.components import components_in_cells
 from tessella.dequantizers.mixed import KNOTS, MonotoneMap, quantile_knots
-from tessella.dequantizers.modes import modes_of
-from tessella.estimators.columns import Column
-from tessella.estimators.encoding import Encoding
 from tessella.estimators.network import Size, build
 
 COLUMNS = (
@@ -31,7 +31,7 @@ def model():
     torch.manual_seed(1)
     built = build(Encoding(COLUMNS), Size(dim=2, blocks=2, width=8, classes=3), "coupling")
     built.dequantizer.arrange(rows(), [False, False])
-    modes, base = modes_of(built.dequantizer.cells, rows()[:, :2].long(), numbers=2), built.density.base
+    modes, base = components_in_cells(built.dequantizer.cells, rows()[:, :2].long(), numbers=2), built.density.base
     base.start(base.log_weight.clone(), base.logit.clone(), modes.centre, modes.scale)
     with torch.no_grad():
         for parameter in built.parameters():

@@ -9,8 +9,8 @@ import pytest
 import torch
 from tests.estimators.frames_for_tests import KINDS, mixed_columns, pandas_frame, small_flow
 
-from tessella.estimators import mosaics
-from tessella.estimators.faithfulness import associations, marginals
+from tessella.estimators import cell_maps
+from tessella.estimators.fidelity import associations, marginals
 from tessella.estimators.overview import Overview, gather
 
 ROWS, TEST = 240, 60
@@ -67,7 +67,7 @@ def test_columns_are_those_of_the_table(overview, frame):
 
 
 def test_likelihoods_are_those_of_the_held_out_rows(overview, flow, frame):
-    own, *rivals = overview.likelihoods
+    own, *baselines = overview.likelihoods
     scores = flow.score_samples(frame[-TEST:])
     assert (overview.held_out, overview.scored_rows) == ("test", TEST)
     assert overview.typical_score == pytest.approx(np.median(scores), abs=0.5)
@@ -75,17 +75,17 @@ def test_likelihoods_are_those_of_the_held_out_rows(overview, flow, frame):
     assert own["nll"] == pytest.approx(-scores.mean(), abs=0.2)
     assert own["error"] == pytest.approx(scores.std() / TEST**0.5, rel=0.15)
     assert (own["exact"], own["lead"]) == (False, 0.0)
-    assert [rival["name"] for rival in rivals] == [
+    assert [baseline["name"] for baseline in baselines] == [
         "latent classes",
         "Chow-Liu tree",
         "causal transformer",
         "independent columns",
     ]
-    for rival in rivals:
-        assert rival["lead"] == pytest.approx(rival["nll"] - own["nll"])
-        assert rival["gain"] == pytest.approx(rivals[-1]["nll"] - rival["nll"])
-        assert rival["exact"]
-        assert 0 < rival["lead_error"] < 2 * (rival["error"] + own["error"])
+    for baseline in baselines:
+        assert baseline["lead"] == pytest.approx(baseline["nll"] - own["nll"])
+        assert baseline["gain"] == pytest.approx(baselines[-1]["nll"] - baseline["nll"])
+        assert baseline["exact"]
+        assert 0 < baseline["lead_error"] < 2 * (baseline["error"] + own["error"])
 
 
 def test_without_a_test_part_it_says_validation(flow, frame, monkeypatch):
@@ -156,8 +156,8 @@ def test_associations_know_one_from_none():
 
 
 def test_mosaics_are_the_learned_cells(overview, flow):
-    assert {picture["name"] for picture in overview.mosaics} == {"children", "note"}
-    for picture in overview.mosaics:
+    assert {picture["name"] for picture in overview.cell_maps} == {"children", "note"}
+    for picture in overview.cell_maps:
         embedding = flow.embedding(picture["name"])
         assert np.allclose(picture["anchors"], embedding.positions)
         assert len(picture["cells"]) == len(picture["categories"]) == len(embedding.categories)
@@ -166,12 +166,12 @@ def test_mosaics_are_the_learned_cells(overview, flow):
         for k, cell in enumerate(corners):
             middle = cell.mean(0)
             assert np.square(anchors - middle).sum(1).argmin() == k
-    assert len(overview.mosaics[0]["points"]) == mosaics.POINTS
+    assert len(overview.cell_maps[0]["points"]) == cell_maps.POINTS
 
 
 def test_cells_of_more_dimensions_are_projected(frame):
     flow = with_parts(small_flow(dim=3, max_steps=2).fit(frame), ROWS, TEST)
-    for picture in gather(flow, frame).mosaics:
+    for picture in gather(flow, frame).cell_maps:
         assert (picture["dim"], picture["cells"], picture["points"]) == (3, [], [])
         assert np.array(picture["anchors"]).shape == (len(picture["categories"]), 2)
 

@@ -6,9 +6,9 @@ import pytest
 import torch
 from tests.estimators.frames_for_tests import small_flow
 
-from tessella.estimators.columns import Column, learn
-from tessella.estimators.encoding import Encoding
-from tessella.estimators.grids import grid_step
+from tessella.data.tables.columns import Column, learn
+from tessella.data.tables.encoding import Encoding
+from tessella.data.tables.grids import grid_step
 from tessella.estimators.marginals import Marginals
 
 RNG = np.random.default_rng(0)

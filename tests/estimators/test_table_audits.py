@@ -8,11 +8,11 @@ import pytest
 import torch
 from tests.estimators.frames_for_tests import small_flow
 
+from tessella.data.tables.columns import learn
+from tessella.data.tables.encoding import Encoding
 from tessella.estimators import TabularFlow
 from tessella.estimators.audits import audit, grid_of, measure
-from tessella.estimators.columns import learn
-from tessella.estimators.encoding import Encoding
-from tessella.estimators.rivals import fit_rivals
+from tessella.estimators.baselines import fit_baselines
 from tessella.evaluation import integral_audit
 from tessella.models import SemiDiscrete
 
@@ -117,7 +117,7 @@ def test_grids_hold_all_rows(columns):
     """Exact models of such tables integrate to one over them."""
     encoding = Encoding(tuple(learn(f"column {i}", values, None, None) for i, values in enumerate(columns)))
     rows = encoding.encode(columns)
-    (model,) = fit_rivals(encoding, rows[:400], rows[400:], names=("latent classes",))
+    (model,) = fit_baselines(encoding, rows[:400], rows[400:], names=("latent classes",))
     grid = grid_of(encoding, model.sample(4000), 40_000)
     assert grid is not None
     result = integral_audit(model, grid)

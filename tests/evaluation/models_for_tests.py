@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from tessella.baselines import CategoricalMixture
-from tessella.experiments.run import start
 from tessella.models import SemiDiscrete, SemiDiscreteConfig, build
+from tessella.runs.run import start
 
 COUNTS = (3, 2, 4)
 ALL_ROWS = torch.cartesian_prod(torch.arange(3), torch.arange(2), torch.arange(4))

@@ -14,7 +14,7 @@ from tests.evaluation.models_for_tests import (
 )
 
 from tessella.baselines import Independent
-from tessella.baselines.classes import fit_classes
+from tessella.baselines.choosing import fit_mixture
 from tessella.evaluation import (
     Grid,
     agreement_audit,
@@ -32,7 +32,7 @@ GOOD = {"exact": mixture, "bound": tight}
 def reference(model):
     """Latent classes, fitted to rows that the model drew."""
     rows = model.sample(3000)
-    return fit_classes(COUNTS, rows[:2000], rows[2000:])
+    return fit_mixture(COUNTS, rows[:2000], rows[2000:])
 
 
 @pytest.mark.parametrize("kind", GOOD)

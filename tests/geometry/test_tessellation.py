@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tessella import Box, Laguerre, Voronoi, checks
-from tessella.geometry import PLACEMENTS, Tessellation, binary_dim
+from tessella.geometry import PLACEMENTS, Tessellation, binary_dim, search
 from tessella.geometry.tessellation import KEPT_FROM_WALL
-from tessella.kernels import search
 
 
 def laguerre(*args, **kwargs) -> Laguerre:

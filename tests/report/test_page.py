@@ -10,8 +10,8 @@ import pytest
 from tests.report.overviews_for_tests import evil_overview
 
 from tessella.cli.report import report
+from tessella.report.charts import SHORT, short
 from tessella.report.page import page, write_page
-from tessella.report.page_charts import SHORT, short
 from tessella.report.wording import SPACE, verdict
 
 ALONE = {"meta", "link", "br", "img", "input", "hr"}
@@ -89,7 +89,7 @@ def test_every_section_is_there(read):
 
 
 def test_what_cannot_be_shown_is_left_out(overview):
-    overview["mosaics"], overview["association"]["names"] = [], ["only"]
+    overview["cell_maps"], overview["association"]["names"] = [], ["only"]
     anchors = [value for _, name, value in Reader(page(overview, "m")).attributes if name == "id"]
     assert "cells" not in anchors
     assert "pairs" not in anchors

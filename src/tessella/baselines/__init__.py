@@ -2,10 +2,10 @@
 
 from tessella.baselines.base import Baseline
 from tessella.baselines.blocks import BlockAutoregressiveMixture
+from tessella.baselines.categorical_mixture import CategoricalMixture
 from tessella.baselines.chow_liu import ChowLiu
 from tessella.baselines.discrete_flow import DiscreteFlow
 from tessella.baselines.independent import Independent
-from tessella.baselines.mixture import CategoricalMixture
 from tessella.baselines.transformer import CausalTransformer
 
 BASELINES: dict[str, type[Baseline]] = {

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from tessella.baselines.base import Baseline
-from tessella.dequantizers.modes import MOST, shared_modes
+from tessella.dequantizers.components import MOST, shared_components
 from tessella.dequantizers.profiles import profile_positions
 from tessella.nets import BlockMixture
 
@@ -127,7 +127,7 @@ class BlockAutoregressiveMixture(Baseline):
         for j, count in enumerate(self.counts):
             if count > MOST:
                 frequency = torch.bincount(codes[:, j].cpu(), minlength=count)
-                self.outcome[self.segment(j)] = shared_modes(positions[j, :count], frequency).to(self.outcome)
+                self.outcome[self.segment(j)] = shared_components(positions[j, :count], frequency).to(self.outcome)
 
     def _segment_ids(self) -> Tensor:
         """256 j + outcome of every category, flat (sum K)."""

@@ -19,7 +19,7 @@ def demo(out: Path = Path("demo-report"), seconds: float = 75.0, seed: int = 0, 
 
     from tessella import records
     from tessella.cli.files import write_table
-    from tessella.cli.table import REPORT, comparison, fit_and_report, odd_rows
+    from tessella.cli.fit import REPORT, comparison, fit_and_report, odd_rows
     from tessella.data import load_table
     from tessella.estimators import TabularFlow
 

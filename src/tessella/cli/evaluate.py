@@ -89,8 +89,8 @@ def _of_run(folder: Path, samples: int, part: str, rows: int, audit: bool, devic
     import torch
 
     from tessella.evaluation import evaluate as measure
-    from tessella.experiments import audits, load_run
-    from tessella.experiments.run import record_of
+    from tessella.runs import audits, load_run
+    from tessella.runs.run import record_of
 
     torch.manual_seed(seed)
     run = load_run(folder, device)

@@ -7,11 +7,11 @@ from typing import Any
 from tessella.cli.data import data
 from tessella.cli.demo import demo
 from tessella.cli.evaluate import evaluate
+from tessella.cli.fit import anomalies, fit, score
 from tessella.cli.report import report
-from tessella.cli.reproduce import reproduce
+from tessella.cli.reproduce.figures import reproduce
 from tessella.cli.results import results
 from tessella.cli.sample import sample
-from tessella.cli.table import anomalies, fit, score
 from tessella.cli.train import train
 
 COMMANDS: dict[str, Callable[..., Any]] = {

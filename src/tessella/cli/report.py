@@ -15,7 +15,7 @@ def report(model: tyro.conf.Positional[Path], out: Path | None = None) -> None:
         model: folder that `tessella fit` made.
         out: the file to write; report.html in the model's folder without it.
     """
-    from tessella.cli.table import REPORT
+    from tessella.cli.fit import REPORT
     from tessella.report.page import write_page
 
     print(write_page(model, out or model / REPORT, model=str(model)))

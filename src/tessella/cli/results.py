@@ -10,8 +10,8 @@ def results(results: Path = Path("results"), out: Path = Path("docs")) -> None:
         results: folder of the records.
         out: folder of the pages.
     """
-    from tessella.report.results import ablations_page, pictures, results_page
-    from tessella.report.results_pictures import draw_results
+    from tessella.paper.figures.results import draw_results
+    from tessella.paper.pages.results import ablations_page, pictures, results_page
 
     out.mkdir(parents=True, exist_ok=True)
     pages = {"results.md": results_page(results, out), "ablations.md": ablations_page(results, out)}

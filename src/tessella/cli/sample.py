@@ -53,7 +53,7 @@ def sample(
 def _rows_of_run(folder: Path, rows: int, seed: int) -> dict[str, list[str]]:
     import torch
 
-    from tessella.experiments import load_run
+    from tessella.runs import load_run
 
     torch.manual_seed(seed)
     run = load_run(folder)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import tyro
 
-from tessella.experiments import PRESETS, RunConfig
-from tessella.experiments.presets import ABOUT
+from tessella.paper.presets import ABOUT, PRESETS
+from tessella.runs import RunConfig
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,8 @@ def train(run: Preset) -> None:
     Args:
         run: the preset to start from; `tessella train PRESET --help` lists every field with its value.
     """
-    from tessella.experiments import train_run
-    from tessella.report.quantized import draw_training_curve
+    from tessella.paper.figures.quantized import draw_training_curve
+    from tessella.runs import train_run
     from tessella.training import RunFolder
 
     trained, result = train_run(run, run.out)

@@ -1,20 +1,19 @@
 """Tables, toys and their schemas: found or fetched, verified, split, encoded."""
 
 from tessella.data.catalogue import Check, Listing, available, check, get
-from tessella.data.continuous import ContinuousTable, available_continuous, load_continuous
-from tessella.data.continuous_registry import CONTINUOUS
-from tessella.data.registry import TABLES
-from tessella.data.schema import Schema, Variable
 from tessella.data.sources import PaddedSets, Rows, Windows
-from tessella.data.tables import Table, load_table
+from tessella.data.tables.loading import Table, load_table
+from tessella.data.tables.registry import TABLES
+from tessella.data.tables.schema import Schema, Variable
 from tessella.data.toys import TOYS, Quantized, quantized_toy
+from tessella.data.vectors.loading import VectorTable, available_vectors, load_vectors
+from tessella.data.vectors.registry import VECTORS
 
 __all__ = [
-    "CONTINUOUS",
     "TABLES",
     "TOYS",
+    "VECTORS",
     "Check",
-    "ContinuousTable",
     "Listing",
     "PaddedSets",
     "Quantized",
@@ -22,12 +21,13 @@ __all__ = [
     "Schema",
     "Table",
     "Variable",
+    "VectorTable",
     "Windows",
     "available",
-    "available_continuous",
+    "available_vectors",
     "check",
     "get",
-    "load_continuous",
     "load_table",
+    "load_vectors",
     "quantized_toy",
 ]

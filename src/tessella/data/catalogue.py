@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from tessella.data.finding import Found, download, entry_of, find, remedy
 from tessella.data.locate import SHIPPED
-from tessella.data.registry import TABLES, Entry
+from tessella.data.tables.finding import Found, download, entry_of, find, remedy
+from tessella.data.tables.registry import TABLES, Entry
 
 
 @dataclass(frozen=True)

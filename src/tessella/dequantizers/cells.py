@@ -27,12 +27,12 @@ class Cells(nn.Module, ABC):
     dim: int
 
     @abstractmethod
-    def place(self, u: Tensor, codes: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(self, u: Tensor, codes: Tensor) -> tuple[Tensor, Tensor]:
         """Noise u (B, N, D) -> points of the regions, and the log-determinant per variable (B, N)."""
 
     @abstractmethod
-    def displace(self, x: Tensor, codes: Tensor) -> tuple[Tensor, Tensor]:
-        """The inverse of `place`, with the log-determinant of the inverse (B, N)."""
+    def inverse(self, x: Tensor, codes: Tensor) -> tuple[Tensor, Tensor]:
+        """The inverse of `forward`, with the log-determinant of the inverse (B, N)."""
 
     @abstractmethod
     def quantize(self, x: Tensor) -> Tensor:
@@ -81,10 +81,10 @@ class VoronoiCells(Cells):
         to_wall = self.map.tessellation.spacing() / 2
         self.map.log_scale.copy_((share * torch.where(to_wall > 0, to_wall, 1)).log())
 
-    def place(self, u: Tensor, codes: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(self, u: Tensor, codes: Tensor) -> tuple[Tensor, Tensor]:
         return self.map.forward_and_ladj(u, codes)
 
-    def displace(self, x: Tensor, codes: Tensor) -> tuple[Tensor, Tensor]:
+    def inverse(self, x: Tensor, codes: Tensor) -> tuple[Tensor, Tensor]:
         return self.map.inverse_and_ladj(x, codes)
 
     def quantize(self, x: Tensor) -> Tensor:
@@ -132,13 +132,13 @@ class ArgmaxCells(_Fixed):
     def __init__(self, counts: Sequence[int], dim: int):
         super().__init__(counts, dim, counts, "argmax")
 
-    def place(self, u: Tensor, codes: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(self, u: Tensor, codes: Tensor) -> tuple[Tensor, Tensor]:
         top = u.gather(-1, codes[..., None])
         x, log_slope = _below(top, u)
         own = _one_hot(codes, self.dim)
         return torch.where(self.used & ~own, x, u), self._ladj(torch.where(own, 0, log_slope))
 
-    def displace(self, x: Tensor, codes: Tensor) -> tuple[Tensor, Tensor]:
+    def inverse(self, x: Tensor, codes: Tensor) -> tuple[Tensor, Tensor]:
         top = x.gather(-1, codes[..., None])
         u, log_slope = _unbelow(top, x)
         own = _one_hot(codes, self.dim)
@@ -160,7 +160,7 @@ class SimplexCells(_Fixed):
     def __init__(self, counts: Sequence[int], dim: int):
         super().__init__(counts, dim, [max(1, count - 1) for count in counts], "simplex")
 
-    def place(self, u: Tensor, codes: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(self, u: Tensor, codes: Tensor) -> tuple[Tensor, Tensor]:
         own, last = self._roles(codes)
         mine = u.masked_fill(~own, 0).sum(-1, keepdim=True)
         top = torch.where(last, 0, functional.softplus(mine))
@@ -168,7 +168,7 @@ class SimplexCells(_Fixed):
         x, log_slope = torch.where(own, top, x), torch.where(own, functional.logsigmoid(mine), log_slope)
         return torch.where(self._bound, x, u), self._sum(log_slope)
 
-    def displace(self, x: Tensor, codes: Tensor) -> tuple[Tensor, Tensor]:
+    def inverse(self, x: Tensor, codes: Tensor) -> tuple[Tensor, Tensor]:
         own, last = self._roles(codes)
         top = x.masked_fill(~own, 0).sum(-1, keepdim=True)
         mine = _softplus_inverse(torch.where(last, 1, top))
@@ -207,11 +207,11 @@ class BinaryCells(_Fixed):
     def __init__(self, counts: Sequence[int], dim: int):
         super().__init__(counts, dim, [binary_dim(count) for count in counts], "binary")
 
-    def place(self, u: Tensor, codes: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(self, u: Tensor, codes: Tensor) -> tuple[Tensor, Tensor]:
         x = functional.softplus(u) * self._signs(codes).to(u.dtype)
         return torch.where(self.used, x, u), self._ladj(functional.logsigmoid(u))
 
-    def displace(self, x: Tensor, codes: Tensor) -> tuple[Tensor, Tensor]:
+    def inverse(self, x: Tensor, codes: Tensor) -> tuple[Tensor, Tensor]:
         u = _softplus_inverse(torch.where(self.used, x.abs(), 1))
         return torch.where(self.used, u, x), -self._ladj(functional.logsigmoid(u))
 
@@ -233,11 +233,11 @@ class OrdinalCells(_Fixed):
     def __init__(self, counts: Sequence[int], dim: int):
         super().__init__(counts, dim, [1] * len(counts), "ordinal")
 
-    def place(self, u: Tensor, codes: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(self, u: Tensor, codes: Tensor) -> tuple[Tensor, Tensor]:
         x = self._low(codes, u) + u.sigmoid()
         return torch.where(self.used, x, u), self._ladj(functional.logsigmoid(u) + functional.logsigmoid(-u))
 
-    def displace(self, x: Tensor, codes: Tensor) -> tuple[Tensor, Tensor]:
+    def inverse(self, x: Tensor, codes: Tensor) -> tuple[Tensor, Tensor]:
         share = torch.where(self.used, x - self._low(codes, x), 0.5)
         u = share.clamp(torch.finfo(x.dtype).eps, 1 - torch.finfo(x.dtype).eps).logit()
         return torch.where(self.used, u, x), -self._ladj(functional.logsigmoid(u) + functional.logsigmoid(-u))

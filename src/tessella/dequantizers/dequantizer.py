@@ -9,13 +9,13 @@ from tessella.dequantizers.cells import Cells
 from tessella.nets import MLP, TokenTransformer
 
 # A point that rounding carried over a wall is pulled this far back towards the middle of its region.
-PULLED_BACK = 1e-3
+PROJECTED = 1e-3
 # Rounding moves a point near a wall by less than this, there and back; points outside their region come back elsewhere.
 SAME_PLACE = 1e-2
 
 
 class Dequantizer(nn.Module):
-    """x = place(u, codes), u ~ noise(. | context(codes));  log q(x | codes) = log noise(u) - ladj.
+    """x = f(u, codes), u ~ noise(. | context(codes));  log q(x | codes) = log noise(u) - ladj.
 
     Args:
         cells: the geometry.
@@ -34,13 +34,13 @@ class Dequantizer(nn.Module):
         """Codes (B, N) -> points (B, N, D) with quantize(x) == codes, and log q(x | codes) (B); reparameterised."""
         self._check(codes)
         u, log_noise = self.noise.sample_and_log_prob((len(codes),), self.context(codes))
-        x, ladj = self.cells.place(u, codes)
-        return self._settle(x, codes), log_noise - ladj.sum(-1)
+        x, ladj = self.cells.forward(u, codes)
+        return self._project(x, codes), log_noise - ladj.sum(-1)
 
     def log_prob(self, x: Tensor, codes: Tensor) -> Tensor:
         """log q(x | codes) of given points, -inf outside the regions of their codes."""
         self._check(codes)
-        u, ladj = self.cells.displace(x, codes)
+        u, ladj = self.cells.inverse(x, codes)
         log_q = self.noise.log_prob(u, self.context(codes)) + ladj.sum(-1)
         return torch.where(self._inside(x, u, codes), log_q, -torch.inf)
 
@@ -50,13 +50,13 @@ class Dequantizer(nn.Module):
 
     def _inside(self, x: Tensor, u: Tensor, codes: Tensor) -> Tensor:
         """Whether the displacements u lead back to the points: fixed geometries leave space that is nobody's, (B)."""
-        return same_place(self.cells.place(u, codes)[0], x)
+        return same_place(self.cells.forward(u, codes)[0], x)
 
-    def _settle(self, x: Tensor, codes: Tensor) -> Tensor:
+    def _project(self, x: Tensor, codes: Tensor) -> Tensor:
         """Undo what rounding did: a point across a wall goes back by a little, and to the middle if that fails."""
         with torch.no_grad():
             centre = self.cells.centre(codes).to(x.dtype)
-            back = centre + (1 - PULLED_BACK) * (x - centre)
+            back = centre + (1 - PROJECTED) * (x - centre)
             back = torch.where((self.cells.quantize(back) == codes)[..., None], back, centre)
             missed = (self.cells.quantize(x) != codes)[..., None]
         return torch.where(missed, back, x)

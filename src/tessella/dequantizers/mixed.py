@@ -17,8 +17,8 @@ from torch import Tensor, nn
 
 from tessella.densities import Density
 from tessella.dequantizers.cells import NARROW, Cells, VoronoiCells
+from tessella.dequantizers.components import Components
 from tessella.dequantizers.dequantizer import Dequantizer, same_place
-from tessella.dequantizers.modes import Modes
 from tessella.dequantizers.profiles import in_order, profile_positions, spread_out
 from tessella.nets import TokenTransformer
 
@@ -159,10 +159,10 @@ class MixedDequantizer(Dequantizer):
         present = self._present(codes)
         seen = torch.where(present, self._images(values), 0)
         u, log_noise = self.noise.sample_and_log_prob((len(codes),), self.context(codes, seen))
-        x, ladj = self.cells.place(u[:, : codes.shape[1]], codes)
-        numbers, log_slope = self._place_numbers(u[:, codes.shape[1] :], values, present)
+        x, ladj = self.cells.forward(u[:, : codes.shape[1]], codes)
+        numbers, log_slope = self._forward_numbers(u[:, codes.shape[1] :], values, present)
         log_q = log_noise - ladj.sum(-1) - log_slope.sum(-1)
-        return torch.cat([self._settle(x, codes), numbers], 1), log_q
+        return torch.cat([self._project(x, codes), numbers], 1), log_q
 
     def log_prob(self, x: Tensor, codes: Tensor) -> Tensor:
         """log q(x, u_0 | row) - log phi(u_0), -inf outside the row's region: (B, G + R, D), (B, G + R) -> (B).
@@ -173,9 +173,9 @@ class MixedDequantizer(Dequantizer):
         codes, values = self._split(codes)
         self._check(codes)
         present, categories = self._present(codes), codes.shape[1]
-        u, ladj = self.cells.displace(x[:, :categories], codes)
-        noise = self._displace_numbers(x[:, categories:], values, present)
-        again, log_slope = self._place_numbers(noise, values, present)
+        u, ladj = self.cells.inverse(x[:, :categories], codes)
+        noise = self._inverse_numbers(x[:, categories:], values, present)
+        again, log_slope = self._forward_numbers(noise, values, present)
         inside = self._inside(x[:, :categories], u, codes) & same_place(again, x[:, categories:])
         seen = torch.where(present, self._images(values), 0)
         log_noise = self.noise.log_prob(torch.cat([u, noise], 1), self.context(codes, seen))
@@ -216,7 +216,7 @@ class MixedDequantizer(Dequantizer):
         self.cells.map.tessellation.move_anchors(positions)
         self.cells.narrow(NARROW)
 
-    def modes_of_rows(self, modes: Modes, rows: Tensor) -> Tensor:
+    def components_of_rows(self, modes: Components, rows: Tensor) -> Tensor:
         """The mode in which each token of a row (B, G + R) lies when noise is narrow; a missing number's is random."""
         codes, values = self._split(rows)
         missing = torch.randn(values.shape, dtype=values.dtype, device=values.device)
@@ -237,23 +237,23 @@ class MixedDequantizer(Dequantizer):
         t = self.scale.inverse(z.double())
         return torch.where(self.unit, t.floor(), t)
 
-    def _place_numbers(self, u: Tensor, values: Tensor, present: Tensor) -> tuple[Tensor, Tensor]:
+    def _forward_numbers(self, u: Tensor, values: Tensor, present: Tensor) -> tuple[Tensor, Tensor]:
         """Noise (B, R, D) -> points and the log-derivatives (B, R) that go with them."""
         u0 = u[..., 0]
         share = torch.special.ndtr(u0.double())
         image, log_slope = self.scale.forward_and_ladj(values + torch.where(self.unit, share, 0))
         log_slope = log_slope.to(u.dtype) - 0.5 * u0.square() - 0.5 * log(2 * pi)
-        x0 = torch.where(present, self._settle_counts(image.to(u.dtype), values), u0)
+        x0 = torch.where(present, self._project_counts(image.to(u.dtype), values), u0)
         return torch.cat([x0[..., None], u[..., 1:]], -1), torch.where(present, log_slope, 0)
 
-    def _displace_numbers(self, x: Tensor, values: Tensor, present: Tensor) -> Tensor:
-        """The inverse of `_place_numbers` in the noise, (B, R, D); what a real number leaves unused is drawn anew."""
+    def _inverse_numbers(self, x: Tensor, values: Tensor, present: Tensor) -> Tensor:
+        """The inverse of `_forward_numbers` in the noise, (B, R, D); what a real number leaves unused is drawn anew."""
         share = (self.scale.inverse(x[..., 0].double()) - values).clamp(EDGE, 1 - EDGE)
         unused = torch.randn_like(x[..., 0])
         u0 = torch.where(self.unit, torch.special.ndtri(share).to(x.dtype), unused)
         return torch.cat([torch.where(present, u0, x[..., 0])[..., None], x[..., 1:]], -1)
 
-    def _settle_counts(self, image: Tensor, values: Tensor) -> Tensor:
+    def _project_counts(self, image: Tensor, values: Tensor) -> Tensor:
         """A count whose point rounding carried into the next interval goes to the middle of its own."""
         with torch.no_grad():
             missed = self.unit & (self._values(image) != values)

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tessella.estimators.encoding import Encoding
+from tessella.data.tables.encoding import Encoding
 from tessella.estimators.marginals import Marginals
 from tessella.estimators.network import Model, log_likelihood
 from tessella.models.semidiscrete import log_mean_exp

@@ -9,10 +9,10 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
+from tessella.data.tables.encoding import Encoding
 from tessella.estimators import frames
-from tessella.estimators.encoding import Encoding
+from tessella.estimators.baselines import fit_baselines
 from tessella.estimators.inputs import check_rows, matched
-from tessella.estimators.rivals import fit_rivals
 from tessella.evaluation import (
     AuditResult,
     Evaluation,
@@ -27,7 +27,7 @@ from tessella.evaluation import (
 from tessella.training.randomness import derived_seed, fork_rng, seed_noise
 
 if TYPE_CHECKING:
-    from tessella.estimators.tabular import TabularFlow
+    from tessella.estimators.tabular_flow import TabularFlow
 
 REFERENCE_ROWS, VALIDATION_SHARE = 6000, 0.2  # drawn from the model, for the reference to learn from
 MOST_EVALUATIONS = 400_000  # of the grid that integrates, importance samples counted
@@ -51,7 +51,7 @@ def measure(flow: "TabularFlow", X: Any, samples: int | None = None) -> Evaluati
 
 def latent_classes(encoding: Encoding, train: Tensor, validation: Tensor) -> Likelihood:
     """The reference for `agreement_audit`: exact, and quickly fitted to rows that the model drew."""
-    return fit_rivals(encoding, train, validation, names=("latent classes",))[0]
+    return fit_baselines(encoding, train, validation, names=("latent classes",))[0]
 
 
 def audit(

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tessella.estimators.columns import Column
+from tessella.data.tables.columns import Column
 
 NARROWEST = 1e-3  # of the median bin; two numbers that differ by rounding do not make a bin of enormous density
 FEWEST = 8  # training rows in the bins of the tails
@@ -134,7 +134,7 @@ def _apart(edges: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class NumberLaw:
+class NumberDistribution:
     """log p(v) = log P(part of v) + log p(v | part): the law of one column of numbers, v NaN where it is missing.
 
     Args:
@@ -146,7 +146,7 @@ class NumberLaw:
     log_mass: Tensor
 
     @classmethod
-    def of(cls, column: Column, train: Tensor, validation: Tensor) -> "NumberLaw":
+    def of(cls, column: Column, train: Tensor, validation: Tensor) -> "NumberDistribution":
         """Of the training values, with the atoms, bins and smoothing that the validation values like best."""
         (learned, often), (watched, times) = (_different(values) for values in (train, validation))
         present = train[~train.isnan()].numpy()

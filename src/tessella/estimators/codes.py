@@ -10,16 +10,16 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
-from tessella.estimators.bins import NumberBins, NumberLaw
-from tessella.estimators.encoding import Encoding
+from tessella.data.tables.encoding import Encoding
+from tessella.estimators.bins import NumberBins, NumberDistribution
 
 _NUMBERS = ("edges", "atoms", "log_mass")
 
 
-def number_laws(encoding: Encoding, train: Tensor, validation: Tensor) -> list[NumberLaw]:
+def number_distributions(encoding: Encoding, train: Tensor, validation: Tensor) -> list[NumberDistribution]:
     """The law of every column of numbers on its own, with settings that the validation rows like best."""
     return [
-        NumberLaw.of(encoding.columns[i], _values(encoding, i, train), _values(encoding, i, validation))
+        NumberDistribution.of(encoding.columns[i], _values(encoding, i, train), _values(encoding, i, validation))
         for i in encoding.numbers
     ]
 
@@ -41,7 +41,7 @@ class Codes:
         most: about so many groups for each number; None: every part of the law is one.
     """
 
-    def __init__(self, encoding: Encoding, laws: Sequence[NumberLaw], most: int | None = None):
+    def __init__(self, encoding: Encoding, laws: Sequence[NumberDistribution], most: int | None = None):
         self.encoding, self.laws = encoding, laws
         # A table of single values has one token that says nothing, and it must have a variable.
         self.categories = max(len(encoding.categorical), int(not encoding.numbers))
@@ -72,7 +72,7 @@ class Codes:
         for index, law in zip(encoding.numbers, said, strict=True):
             column = encoding.columns[index]
             edges, atoms, log_mass = (torch.tensor(law[key], dtype=torch.float64) for key in _NUMBERS)
-            laws.append(NumberLaw(NumberBins(edges, atoms, column.discrete, column.missing), log_mass))
+            laws.append(NumberDistribution(NumberBins(edges, atoms, column.discrete, column.missing), log_mass))
         codes = cls(encoding, laws)
         codes._group([torch.tensor(law["group"], dtype=torch.int64) for law in said])
         return codes
@@ -114,7 +114,7 @@ class Codes:
         return self.encoding.assemble(list(columns.numpy()))
 
 
-def _grouped(law: NumberLaw, most: int) -> Tensor:
+def _grouped(law: NumberDistribution, most: int) -> Tensor:
     """The group of each part: frequent atoms and missing alone, the others in order, of about equal mass each."""
     mass, places = law.log_mass.exp(), law.bins.places
     parts = torch.arange(len(mass))

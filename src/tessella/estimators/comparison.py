@@ -6,9 +6,9 @@ from typing import TypedDict
 import torch
 from torch import Tensor
 
-from tessella.estimators.encoding import Encoding
+from tessella.data.tables.encoding import Encoding
+from tessella.estimators.baselines import PLAN, fit_baselines
 from tessella.estimators.learning import Plan
-from tessella.estimators.rivals import PLAN, fit_rivals
 
 MODEL = "TabularFlow"
 
@@ -39,21 +39,21 @@ def compare(
     exact: bool,
     plan: Plan = PLAN,
 ) -> list[Likelihood]:
-    """The flow, then its rivals, the last of them the independent columns.
+    """The flow, then its baselines, the last of them the independent columns.
 
     Args:
         encoding: of the rows.
-        train: rows the rivals learn from, in random order.
+        train: rows the baselines learn from, in random order.
         validation: rows that choose their settings.
         held_out: rows to compare on.
         scores: the flow's log-likelihood of them, (B).
         exact: whether they are likelihoods rather than lower bounds.
         plan: how the causal transformer is trained: as long as the flow was.
     """
-    rivals = fit_rivals(encoding, train, validation, plan)
-    scored = {MODEL: scores} | {rival.name: rival.log_prob(held_out) for rival in rivals}
-    learned_from = {MODEL: len(train)} | {rival.name: rival.rows for rival in rivals}
-    plain = scored[rivals[-1].name]
+    baselines = fit_baselines(encoding, train, validation, plan)
+    scored = {MODEL: scores} | {baseline.name: baseline.log_prob(held_out) for baseline in baselines}
+    learned_from = {MODEL: len(train)} | {baseline.name: baseline.rows for baseline in baselines}
+    plain = scored[baselines[-1].name]
     found = []
     for name, values in scored.items():
         (nll, error), (lead, lead_error), (gain, gain_error) = map(_mean, (-values, scores - values, values - plain))

@@ -17,14 +17,14 @@ import torch
 from torch import Tensor
 
 from tessella.baselines import CategoricalMixture
+from tessella.data.tables.columns import Column
+from tessella.data.tables.encoding import Encoding
+from tessella.data.tables.values import Value, shown
 from tessella.dequantizers.mixed import MixedDequantizer
 from tessella.estimators.coded import CodedRows
-from tessella.estimators.columns import Column
-from tessella.estimators.encoding import Encoding
 from tessella.estimators.frames import plain_value
 from tessella.estimators.marginals import Marginals
 from tessella.estimators.network import Model
-from tessella.estimators.values import Value, shown
 from tessella.models import SemiDiscrete
 
 MOST_DRAWS = 40_000  # before rejection gives up; or 20 for every row asked for

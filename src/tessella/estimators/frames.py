@@ -12,7 +12,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from tessella.estimators.values import PLAIN, Value, from_json, shown, to_json
+from tessella.data.tables.values import PLAIN, Value, from_json, shown, to_json
 
 _NUMPY = "numpy"
 

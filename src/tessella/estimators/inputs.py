@@ -1,7 +1,7 @@
 """Whether a frame is one that can be fitted, or one like that which was."""
 
+from tessella.data.tables.values import Value, shown
 from tessella.estimators.frames import Frame, Layout
-from tessella.estimators.values import Value, shown
 
 
 def check_rows(frame: Frame, least: int) -> None:

@@ -42,7 +42,7 @@ class Plan:
     threads: int | None = None
 
 
-def not_by_heart(plan: Plan, rows: int) -> Plan:
+def limited_epochs(plan: Plan, rows: int) -> Plan:
     """The plan with at most 12 epochs over so many rows, where it has a time budget and no number of steps.
 
     A schedule that ends much later learns the rows by heart before the learning rate comes to rest.
@@ -130,7 +130,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def modest(method: Callable[Concatenate[E, P], R]) -> Callable[Concatenate[E, P], R]:
+def limited_threads(method: Callable[Concatenate[E, P], R]) -> Callable[Concatenate[E, P], R]:
     """The method of an estimator, with no more threads than the process may use, nor than the estimator's `threads`.
 
     Torch takes a thread for each core of the machine, also in a container that has the time of one, or where another

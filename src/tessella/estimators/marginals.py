@@ -5,10 +5,10 @@ from math import log, pi
 import torch
 from torch import Tensor
 
+from tessella.data.tables.columns import Column
+from tessella.data.tables.encoding import Encoding
 from tessella.dequantizers.mixed import MixedDequantizer, MonotoneMap
 from tessella.estimators.coded import CodedRows
-from tessella.estimators.columns import Column
-from tessella.estimators.encoding import Encoding
 from tessella.estimators.network import Model
 from tessella.models import SemiDiscrete
 

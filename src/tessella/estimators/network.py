@@ -8,16 +8,16 @@ import torch
 from torch import Tensor
 
 from tessella.baselines import BlockAutoregressiveMixture, CategoricalMixture
-from tessella.baselines.classes import fit_classes
+from tessella.baselines.choosing import fit_mixture
 from tessella.data import Rows
-from tessella.densities import Flow, Gaussian, LatentClasses, conditional_flow, token_flow
+from tessella.data.tables.encoding import Encoding
+from tessella.densities import CellMixture, Flow, Gaussian, conditional_flow, token_flow
 from tessella.dequantizers.cells import VoronoiCells
+from tessella.dequantizers.components import MOST, Components, component_counts, components_in_cells
 from tessella.dequantizers.mixed import MixedContext, MixedDequantizer
-from tessella.dequantizers.modes import MOST, Modes, mode_counts, modes_of
 from tessella.estimators.coded import CodedRows, CodedTraining
-from tessella.estimators.codes import Codes, number_laws
-from tessella.estimators.encoding import Encoding
-from tessella.estimators.learning import Plan, dropout, not_by_heart, single_precision, train_by_plan
+from tessella.estimators.codes import Codes, number_distributions
+from tessella.estimators.learning import Plan, dropout, limited_epochs, single_precision, train_by_plan
 from tessella.models import SemiDiscrete
 from tessella.training import FitResult
 from tessella.training.randomness import derived_seed, fork_rng, seed_noise
@@ -32,7 +32,7 @@ MOST_GROUPS, ROWS_FOR_PAIRS = 64, 50_000
 each other; fewer rows do not teach it that."""
 CODES = 48  # of a number, about, in groups of columns
 COMPONENTS, NUMBERS, LAYERS = 8, 1024, 2  # of a group's mixture, but not so many probabilities of a column
-SHARE_FOR_CLASSES = 0.2  # of the time budget
+SHARE_FOR_MIXTURE = 0.2  # of the time budget
 SAMPLES = 64  # of the bound that scores
 NOTICEABLE = 2e-3  # nats per row by which a flow must beat the mixture that it began as
 
@@ -88,14 +88,14 @@ def build(encoding: Encoding, size: Size, kind: Kind, codes: Codes | None = None
     """
     with single_precision():
         if kind == "coupling":
-            base = LatentClasses(mode_counts(encoding.counts, len(encoding.numbers)), size.dim, size.classes)
+            base = CellMixture(component_counts(encoding.counts, len(encoding.numbers)), size.dim, size.classes)
             density = token_flow(base, size.blocks, size.width, 1, norm=False)
             return SemiDiscrete(_dequantizer(encoding, size), density, TRAIN_SAMPLES, VALIDATION_SAMPLES)
         assert codes is not None
         if kind == "mixture":
             return CodedRows(codes, CategoricalMixture(codes.counts, size.classes))
         several = size.groups < len(codes.counts)  # a column by itself has nothing to be mixed with
-        components = max(1, min(COMPONENTS, NUMBERS // max(mode_counts(codes.counts, 0)))) if several else 1
+        components = max(1, min(COMPONENTS, NUMBERS // max(component_counts(codes.counts, 0)))) if several else 1
         network = BlockAutoregressiveMixture(
             codes.counts, size.groups, components, 2 * size.width, LAYERS, size.dropout
         )
@@ -132,7 +132,7 @@ def learn(encoding: Encoding, size: Size, rows: tuple[Tensor, Tensor], plan: Pla
 
 def _learn_blocks(encoding: Encoding, size: Size, rows: tuple[Tensor, Tensor], plan: Plan, began: float) -> Learned:
     """Groups of columns that begin as independent columns. What numbers do inside their codes is never trained."""
-    codes = Codes(encoding, number_laws(encoding, *rows), CODES)
+    codes = Codes(encoding, number_distributions(encoding, *rows), CODES)
     size = replace(size, dropout=dropout(len(rows[0])))
     model = build(encoding, size, "blocks", codes)
     assert isinstance(model, CodedRows)
@@ -141,7 +141,7 @@ def _learn_blocks(encoding: Encoding, size: Size, rows: tuple[Tensor, Tensor], p
     before = -float(log_likelihood(model, rows[1], SAMPLES, plan.seed).mean())
     start = {name: weight.clone() for name, weight in training.state_dict().items()}
     prepared = training.prepared(rows[0]), training.prepared(rows[1])
-    plan = not_by_heart(plan, len(rows[0]))
+    plan = limited_epochs(plan, len(rows[0]))
     result, history = train_by_plan(training, prepared, plan, time.perf_counter() - began)
     after = -float(log_likelihood(model, rows[1], SAMPLES, plan.seed).mean())
     if after > before:  # training looks at some of these rows only
@@ -176,9 +176,9 @@ def _started(
 ) -> tuple[SemiDiscrete, CategoricalMixture]:
     """A flow that already is a mixture of products: cells apart, narrow noise, a mode of the base in each."""
     arranged, modes = _arranged(encoding, size, rows[0])
-    found, watched = (arranged.modes_of_rows(modes, part) for part in rows)
-    budget = None if plan.time_budget is None else SHARE_FOR_CLASSES * plan.time_budget
-    mixture = fit_classes(modes.counts, found, watched, size.classes, budget, plan.seed, plan.progress)
+    found, watched = (arranged.components_of_rows(modes, part) for part in rows)
+    budget = None if plan.time_budget is None else SHARE_FOR_MIXTURE * plan.time_budget
+    mixture = fit_mixture(modes.counts, found, watched, size.classes, budget, plan.seed, plan.progress)
     model = build(encoding, replace(size, classes=mixture.components), "coupling")
     assert isinstance(model, SemiDiscrete)
     model.dequantizer.load_state_dict(arranged.state_dict())
@@ -186,17 +186,17 @@ def _started(
     return model, mixture
 
 
-def _arranged(encoding: Encoding, size: Size, train: Tensor) -> tuple[MixedDequantizer, Modes]:
+def _arranged(encoding: Encoding, size: Size, train: Tensor) -> tuple[MixedDequantizer, Components]:
     """Cells where the rows suggest, and where the points in them gather."""
     arranged = _dequantizer(encoding, size)
     arranged.arrange(train, encoding.ordinal)
     assert isinstance(arranged.cells, VoronoiCells)
-    return arranged, modes_of(arranged.cells, train[:, : len(encoding.counts)].long(), len(encoding.numbers))
+    return arranged, components_in_cells(arranged.cells, train[:, : len(encoding.counts)].long(), len(encoding.numbers))
 
 
-def _base_of(model: SemiDiscrete) -> LatentClasses:
+def _base_of(model: SemiDiscrete) -> CellMixture:
     assert isinstance(model.density, Flow)
-    assert isinstance(model.density.base, LatentClasses)
+    assert isinstance(model.density.base, CellMixture)
     return model.density.base
 
 

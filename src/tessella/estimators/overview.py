@@ -10,22 +10,23 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
+from tessella.data.tables.columns import Column
+from tessella.data.tables.encoding import Encoding
 from tessella.estimators import frames
 from tessella.estimators.anomalies import REASONS, contributions
-from tessella.estimators.columns import Column
+from tessella.estimators.baselines import PLAN
+from tessella.estimators.cell_maps import CellMap, cell_maps
 from tessella.estimators.comparison import Likelihood, compare, shuffled
-from tessella.estimators.encoding import Encoding
-from tessella.estimators.faithfulness import Association, Marginal, associations, marginals
+from tessella.estimators.fidelity import Association, Marginal, associations, marginals
 from tessella.estimators.inputs import matched
-from tessella.estimators.learning import Plan, modest
-from tessella.estimators.mosaics import Mosaic, mosaics
+from tessella.estimators.learning import Plan, limited_threads
 from tessella.estimators.network import log_likelihood
-from tessella.estimators.rivals import PLAN
 from tessella.estimators.texts import text
 from tessella.training.randomness import derived_seed, fork_rng, seed_noise
+from tessella.version import __version__
 
 if TYPE_CHECKING:
-    from tessella.estimators.tabular import TabularFlow
+    from tessella.estimators.tabular_flow import TabularFlow
 
 FILE, FORMAT = "overview.json", 2
 SCORED_ROWS, EVALUATIONS = 2000, 2**15  # held-out rows at most, and draws of the noise for all of them together
@@ -96,7 +97,7 @@ class Overview:
     sampled_rows: int
     marginals: list[Marginal]
     association: Association
-    mosaics: list[Mosaic]
+    cell_maps: list[CellMap]
     typical_score: float
     odd_rows: list[OddRow]
     sampled: list[list[str]]
@@ -121,7 +122,7 @@ class Overview:
         return cls(**said)
 
 
-@modest
+@limited_threads
 def gather(flow: "TabularFlow", X: Any) -> Overview:
     """What a fitted flow made of the table it was fitted to.
 
@@ -142,7 +143,7 @@ def gather(flow: "TabularFlow", X: Any) -> Overview:
     real, sampled = rows[every[:REAL_ROWS]], _draws(flow)
     association = associations(encoding, real, sampled)
     return Overview(
-        version=_version(),
+        version=__version__,
         rows=len(rows),
         parts={name: len(part) for name, part in parts.items()},
         columns=[_summary(column, len(rows)) for column in flow.columns_],
@@ -163,7 +164,7 @@ def gather(flow: "TabularFlow", X: Any) -> Overview:
         sampled_rows=len(sampled),
         marginals=marginals(encoding, real, sampled),
         association=association,
-        mosaics=mosaics(flow, association),
+        cell_maps=cell_maps(flow, association),
         typical_score=median(scores.tolist()),
         odd_rows=_oddest(flow, rows[scored], scores, scored),
         sampled=_texts(encoding, sampled[:SHOWN_ROWS]),
@@ -228,9 +229,3 @@ def _oddest(flow: "TabularFlow", rows: Tensor, scores: Tensor, positions: Tensor
 def _texts(encoding: Encoding, rows: Tensor) -> list[list[str]]:
     """Rows as texts, a list for each row."""
     return [list(map(text, row)) for row in zip(*encoding.decode(rows), strict=True)]
-
-
-def _version() -> str:
-    from tessella import __version__
-
-    return __version__

@@ -9,6 +9,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import nn
 
+from tessella.version import __version__
+
 FORMAT = 2
 WEIGHTS, DESCRIPTION = "model.safetensors", "estimator.json"
 
@@ -21,7 +23,7 @@ def write(folder: Path, estimator: Any, description: dict[str, Any], model: nn.M
     params = {name: dict(v) if isinstance(v, Mapping) else v for name, v in estimator.get_params().items()}
     if not isinstance(params["random_state"], int):
         params["random_state"] = None  # a generator is no setting; `seed_` is what it gave
-    said = {"format": FORMAT, "estimator": type(estimator).__name__, "tessella": _version(), "params": params}
+    said = {"format": FORMAT, "estimator": type(estimator).__name__, "tessella": __version__, "params": params}
     (folder / DESCRIPTION).write_text(json.dumps(said | description, indent=1) + "\n", encoding="utf-8")
 
 
@@ -50,9 +52,3 @@ def read_weights(folder: Path, model: nn.Module) -> None:
         model.load_state_dict(load_file(folder / WEIGHTS))
     except (OSError, RuntimeError, SafetensorError) as error:
         raise ValueError(f"{folder / WEIGHTS}: does not fit {DESCRIPTION} ({error})") from error
-
-
-def _version() -> str:
-    from tessella import __version__
-
-    return __version__

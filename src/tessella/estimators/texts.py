@@ -2,7 +2,7 @@
 
 import datetime
 
-from tessella.estimators.values import Value
+from tessella.data.tables.values import Value
 
 
 def text(value: Value) -> str:

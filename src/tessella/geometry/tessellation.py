@@ -13,7 +13,8 @@ import torch
 from torch import Generator, Tensor, nn
 from torch.nn import functional
 
-from tessella import checks, kernels
+from tessella import checks
+from tessella.geometry import search
 from tessella.geometry.box import Box
 from tessella.geometry.placements import PLACEMENTS
 
@@ -120,7 +121,7 @@ class Tessellation(nn.Module, ABC):
         """argmin_k |x - x_k|^2 - w_k: the cell that holds each point. (*batch, [N,] D) -> (*batch, [N])."""
         self.check_points("x", x)
         anchors = self._anchor_columns()
-        cell = kernels.nearest_anchor(self.to_columns(x), anchors, self._weights(anchors), self.counts)
+        cell = search.nearest_anchor(self.to_columns(x), anchors, self._weights(anchors), self.counts)
         return self.scalars_from_columns(cell, x.shape[:-1])
 
     def gauge(self, y: Tensor, cell: Tensor) -> Tensor:
@@ -157,7 +158,7 @@ class Tessellation(nn.Module, ABC):
         """
         anchors = self._anchor_columns()
         weights = self._weights(anchors)
-        wall = kernels.active_wall(y, cell, anchors, weights, self.counts)
+        wall = search.active_wall(y, cell, anchors, weights, self.counts)
         here = take(anchors, cell)
         step = take(anchors, wall) - here  # x_i - x_k, exact zero when no wall is ahead
         margin = (step * step).sum(1)
@@ -172,7 +173,7 @@ class Tessellation(nn.Module, ABC):
     def _box_gauge(self, box: Box, y: Tensor, here: Tensor) -> Tensor:
         """max_j max(y_j / (hi_j - x_kj), y_j / (lo_j - x_kj)), which is never negative."""
         lo, hi = (corner.reshape(-1, self.dim).expand(y.shape[0], -1) for corner in box.bounds())  # (G, D)
-        j = kernels.active_box_wall(y, here, lo, hi)
+        j = search.active_box_wall(y, here, lo, hi)
         ahead = y.gather(1, j[:, None])[:, 0]
         corner = torch.where(ahead > 0, hi.gather(1, j), lo.gather(1, j))
         return ahead / (corner - here.gather(1, j[:, None])[:, 0])
@@ -194,8 +195,8 @@ class Tessellation(nn.Module, ABC):
         """Index of the nearest other anchor; the cell itself for padding and for variables with one cell."""
         rows = []
         own = torch.arange(anchors.shape[-1], device=anchors.device)
-        for block in own.split(kernels.CELLS_PER_BLOCK):
-            gap = kernels.squared_distances(anchors[..., block], anchors)
+        for block in own.split(search.CELLS_PER_BLOCK):
+            gap = search.squared_distances(anchors[..., block], anchors)
             gap = gap.masked_fill(block[:, None] == own, torch.inf)
             if self._offsets is not None:
                 gap = gap - self._offsets[:, None] - self._offsets[:, block, None]

@@ -1,6 +1,6 @@
 """Likelihood models of discrete data."""
 
-from tessella.models.build import SemiDiscreteConfig, build
 from tessella.models.semidiscrete import SemiDiscrete
+from tessella.models.tables import SemiDiscreteConfig, build
 
 __all__ = ["SemiDiscrete", "SemiDiscreteConfig", "build"]

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from tessella.report.markup import Markup, join, tag
-from tessella.report.page_sections import SECTIONS, header
-from tessella.report.page_usage import reading, usage
+from tessella.report.sections import SECTIONS, header
+from tessella.report.usage import reading, usage
 
 FILE, FORMAT = "overview.json", 2
 
@@ -60,7 +60,7 @@ def page(overview: dict[str, Any], model: str) -> str:
 
 def _shown(anchor: str, overview: dict[str, Any]) -> bool:
     """Pictures of pairs need two columns, and pictures of cells a column with a few categories."""
-    needed = {"pairs": len(overview["association"]["names"]) > 1, "cells": bool(overview["mosaics"])}
+    needed = {"pairs": len(overview["association"]["names"]) > 1, "cells": bool(overview["cell_maps"])}
     return needed.get(anchor, True)
 
 

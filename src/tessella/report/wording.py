@@ -90,8 +90,8 @@ def learned(overview: dict[str, Any]) -> str:
 
 def verdict(overview: dict[str, Any]) -> tuple[str, str]:
     """Who predicts unseen rows best, and by how much: a headline and the sentences that go with it."""
-    own, *rivals = overview["likelihoods"]
-    best, plain = min(rivals, key=lambda rival: rival["nll"]), rivals[-1]
+    own, *baselines = overview["likelihoods"]
+    best, plain = min(baselines, key=lambda baseline: baseline["nll"]), baselines[-1]
     named = best["name"] if best["name"].endswith("s") else f"the {best['name']}"
     seen = f"On {overview['scored_rows']:,} {overview['held_out']} rows"
     seen += " that it never saw, " if overview["held_out"] == "test" else ", "

@@ -1,0 +1,1 @@
+"""`tessella reproduce`: the experiments of the paper, one command each."""

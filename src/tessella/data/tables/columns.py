@@ -1,0 +1,296 @@
+"""What is learned about one column before any training: its type, its categories or its range and what it is made of.
+
+Numbers are neither discrete nor continuous: 92% zeros and a tail, prices on a grid of 0.01. So a column of numbers has
+masses on a grid (integers, days, multiples of 10^-d), or a density and masses on its atoms, the values that repeat.
+Everything that scores a table measures it so.
+"""
+
+import datetime
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf, isfinite, nan
+from typing import Any, Literal, cast, get_args
+
+import numpy as np
+
+from tessella.data.tables.grids import DIGITS, EXACT, atoms_of, grid_step, on_grid, tied
+from tessella.data.tables.values import Value, from_json, shown, to_json
+
+Kind = Literal["categorical", "ordinal", "boolean", "count", "grid", "continuous", "date"]
+NUMBERS: tuple[Kind, ...] = ("count", "grid", "continuous", "date")
+
+FEW = 30  # integers with at most so many different values are categories with an order
+REPEATED = 10  # so are other numbers, if each value comes so often on average
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column as training saw it.
+
+    Args:
+        name: its name.
+        kind: its type.
+        categories: for categorical, ordinal and boolean columns all values, `None` last where some were missing.
+        frequencies: rows of each category; for numbers those that are missing, those that are present and no atom, and
+            those of each atom.
+        low, high: range of the numbers, in steps.
+        whole: the numbers are integers.
+        instants: dates came as instants (date and time of day); what is modelled, and sampled, is the day.
+        step: all numbers of a count, grid or date column are multiples of it; encoded, they are integers.
+        atoms: values of a continuous column that repeat, rising; they have masses, the others a density.
+    """
+
+    name: str
+    kind: Kind
+    categories: tuple[Value, ...] = ()
+    frequencies: tuple[int, ...] = ()
+    low: float = 0.0
+    high: float = 0.0
+    whole: bool = False
+    instants: bool = False
+    step: float = 1.0
+    atoms: tuple[float, ...] = ()
+
+    @property
+    def number(self) -> bool:
+        """Whether it is modelled as a number rather than as categories."""
+        return self.kind in NUMBERS
+
+    @property
+    def missing(self) -> bool:
+        """Whether training saw missing values."""
+        return self.frequencies[0] > 0 if self.number else None in self.categories
+
+    @property
+    def discrete(self) -> bool:
+        """Whether its numbers are masses on a grid."""
+        return self.number and self.kind != "continuous"
+
+    @property
+    def states(self) -> tuple[float, ...]:
+        """What a number's indicator says: NaN for missing or an atom, and at code 1 infinity, for "see the number"."""
+        return self._by_code(nan, inf, self.atoms)
+
+    @property
+    def state_frequencies(self) -> tuple[float, ...]:
+        """Rows in each of these states."""
+        missing, present, *atoms = self.frequencies
+        return self._by_code(missing, present, atoms)
+
+    @property
+    def measure(self) -> str:
+        """What its likelihood is made of, in words; nothing for categories.
+
+        >>> Column("x", "grid", step=0.01).measure, Column("x", "continuous", atoms=(0.0,)).measure
+        ('masses on multiples of 0.01', 'a density, and a mass on 1 value')
+        """
+        if self.kind == "continuous":
+            values = "1 value" if len(self.atoms) == 1 else f"{len(self.atoms)} values"
+            return f"a density, and a mass on {values}" if self.atoms else "a density"
+        grids = {"count": "integers", "date": "days", "grid": f"multiples of {self.step:g}"}
+        return f"masses on {grids[self.kind]}" if self.number else ""
+
+    def encode(self, values: list[Value], unseen: str) -> np.ndarray:
+        """Codes, or numbers in steps with NaN where missing, (rows,)."""
+        encoded = self._numbers(values) if self.number else self._codes(values, unseen)
+        if self.number and not self.missing and np.isnan(encoded).any():
+            row = int(np.isnan(encoded).argmax())
+            raise ValueError(f"column {self.name!r}: the value of row {row} is missing; training saw none missing")
+        return encoded
+
+    def decode(self, encoded: np.ndarray) -> list[Value]:
+        """The values of codes; of numbers in steps, NaN where missing, kept inside the range that training saw."""
+        if not self.number:
+            return [self.categories[int(code)] for code in encoded]
+        kept = np.clip(encoded, self.low, self.high)
+        return [None if np.isnan(value) else self._value(float(value)) for value in kept]
+
+    def to_json(self) -> dict[str, Any]:
+        """The column in JSON's types."""
+        return {**self.__dict__, "categories": to_json(self.categories)}
+
+    @classmethod
+    def from_json(cls, said: dict[str, Any]) -> "Column":
+        """The column that `to_json` wrote."""
+        tuples = {name: tuple(said.get(name, ())) for name in ("frequencies", "atoms")}
+        return cls(**{**said, **tuples, "categories": tuple(from_json(said["categories"]))})
+
+    def _by_code(self, missing: float, present: float, atoms: Sequence[float]) -> tuple[float, ...]:
+        """Code 1 is always that the number is there, so that no code stands for what cannot be."""
+        apart = (*[missing] * self.missing, *atoms)
+        return (*apart[:1], present, *apart[1:])
+
+    def _codes(self, values: list[Value], unseen: str) -> np.ndarray:
+        codes = {value: code for code, value in enumerate(self.categories)}
+        instead = codes.get(None) if unseen == "missing" else None
+        found = [codes.get(value, instead) for value in values]
+        if None in found:
+            raise ValueError(self._unknown(values[found.index(None)]))
+        return np.array(found, dtype=np.float64)
+
+    def _unknown(self, value: Value) -> str:
+        known = f"{len(self.categories)} known: {shown(self.categories)}"
+        kinds = {type(category) for category in self.categories if category is not None}
+        kind = "" if value is None or type(value) in kinds else f"; this one is {type(value).__name__}"
+        advice = 'drop the row or refit; unseen="missing" takes it for missing where training saw missing values'
+        return f"column {self.name!r}: value {shown([value])} was not seen in training ({known}){kind}; {advice}"
+
+    def _numbers(self, values: list[Value]) -> np.ndarray:
+        expected, kinds = ("dates", (datetime.date,)) if self.kind == "date" else ("numbers", (int, float))
+        for row, value in enumerate(values):
+            if value is not None and not isinstance(value, kinds):
+                what = f"{shown([value])} ({type(value).__name__}) in row {row}"
+                raise TypeError(f"column {self.name!r}: got {what}; expected {expected}, since it is {self.kind}")
+        numbers = np.array([np.nan if value is None else _number(value) for value in values], dtype=np.float64)
+        self._check(numbers)
+        return np.round(numbers / self.step) if self.discrete else numbers
+
+    def parse(self, text: str) -> Value:
+        """The value that a text stands for: a category by what it prints as, a number, a date; nothing for missing."""
+        if not text:
+            return None
+        if not self.number:
+            return next((value for value in self.categories if str(value) == text), text)
+        try:
+            return datetime.date.fromisoformat(text) if self.kind == "date" else float(text)
+        except ValueError:
+            what = "a date like 2026-01-31" if self.kind == "date" else "a number"
+            raise ValueError(f"column {self.name!r}: got {text!r}; expected {what}") from None
+
+    def _check(self, numbers: np.ndarray) -> None:
+        if np.isinf(numbers).any():
+            row = int(np.isinf(numbers).argmax())
+            raise ValueError(
+                f"column {self.name!r}: the value of row {row} is infinite (infinity); expected finite numbers, "
+                "or a missing value in its place"
+            )
+        if self.kind not in ("count", "grid"):
+            return
+        there = numbers == np.round(numbers) if self.kind == "count" else on_grid(numbers, self.step)
+        if not (there | np.isnan(numbers)).all():
+            row = int((~there & ~np.isnan(numbers)).argmax())
+            grid = f'multiples of {self.step:g}; declare it "continuous" if other numbers can come'
+            expected = "integers, it is a count" if self.kind == "count" else grid
+            raise ValueError(f"column {self.name!r}: got {numbers[row]} in row {row}; expected {expected}")
+
+    def _value(self, number: float) -> Value:
+        if self.kind == "date":
+            day = datetime.date.fromordinal(int(number))
+            return datetime.datetime.combine(day, datetime.time()) if self.instants else day
+        if self.kind == "grid":
+            return round(number * self.step, DIGITS)
+        return round(number) if self.whole else number
+
+
+def learn(name: str, values: list[Value], kind: str | None, order: list[Value] | None) -> Column:
+    """The column of these training values; its type inferred where `kind` is None.
+
+    Args:
+        name: for messages.
+        values: the training values.
+        kind: one of `Kind`, or None.
+        order: the order of the categories, where the frame's dtype has one.
+    """
+    present: list[Value] = [value for value in values if value is not None]
+    if not present:
+        raise ValueError(f"column {name!r}: all {len(values)} values are missing; drop the column")
+    if kind is not None and kind not in get_args(Kind):
+        raise ValueError(f"column_types[{name!r}]: got {kind!r}; expected one of {', '.join(get_args(Kind))}")
+    chosen = cast(Kind, kind) if kind is not None else infer(present, order)
+    missing = len(values) - len(present)
+    return (
+        _learn_number(name, present, chosen, missing)
+        if chosen in NUMBERS
+        else _learn_categories(name, present, chosen, missing, order)
+    )
+
+
+def infer(present: list[Value], order: list[Value] | None = None) -> Kind:
+    """The type of a column from its values, none of them missing.
+
+    >>> infer([True, False]), infer(["b", "a"]), infer(list(range(100))), infer([0.5, 0.25]), infer([1, 2, 2])
+    ('boolean', 'categorical', 'count', 'continuous', 'ordinal')
+    >>> infer([i / 100 for i in range(100)] * 2)
+    'grid'
+    """
+    kinds: set[type] = {type(value) for value in present}
+    if order is not None:
+        return "ordinal"
+    if kinds == {bool}:
+        return "boolean"
+    if all(issubclass(kind, datetime.date) for kind in kinds):
+        return "date" if len(set(present)) > 1 else "categorical"
+    if not kinds <= {int, float, bool}:
+        return "categorical"
+    return _infer_number(np.array(present, dtype=np.float64))
+
+
+def _infer_number(numbers: np.ndarray) -> Kind:
+    different = len(np.unique(numbers))
+    if not np.isfinite(numbers).all():
+        return "continuous"  # where the infinity is reported
+    whole = bool((numbers == np.round(numbers)).all() and (np.abs(numbers) < EXACT).all())
+    if different <= FEW and (whole or different * REPEATED <= len(numbers) or different == 1):
+        return "ordinal"
+    if whole:
+        return "count"
+    return "grid" if tied(numbers) and grid_step(numbers) else "continuous"
+
+
+def _step(name: str, present: list[Value]) -> float:
+    numbers = Column(name, "continuous", frequencies=(0, 1)).encode(present, "error")
+    step = grid_step(numbers)
+    if not step:
+        off = numbers[~on_grid(numbers, 10.0**-DIGITS)][0]
+        expected = f'multiples of 1, 0.1, ... or {10.0**-DIGITS:g}; declare it "continuous"'
+        raise ValueError(f"column {name!r}: got {off}; expected {expected}")
+    return step
+
+
+def _learn_number(name: str, present: list[Value], kind: Kind, missing: int) -> Column:
+    instants = any(isinstance(value, datetime.datetime) for value in present)
+    step = _step(name, present) if kind == "grid" else 1.0
+    numbers = Column(name, kind, frequencies=(missing, len(present)), step=step).encode(present, "error")
+    low, high = float(numbers.min()), float(numbers.max())
+    if low == high:
+        raise ValueError(
+            f"column {name!r}: all values are {shown(present[:1])}; a {kind} column needs at least two different ones, "
+            'declare it "categorical" or drop it'
+        )
+    whole = kind == "count" or all(isinstance(value, int) for value in present)
+    atoms = atoms_of(numbers) if kind == "continuous" else {}
+    frequencies = (missing, len(present) - sum(atoms.values()), *atoms.values())
+    return Column(
+        name,
+        kind,
+        frequencies=frequencies,
+        low=low,
+        high=high,
+        whole=whole,
+        instants=instants,
+        step=step,
+        atoms=tuple(atoms),
+    )
+
+
+def _learn_categories(name: str, present: list[Value], kind: Kind, missing: int, order: list[Value] | None) -> Column:
+    counts = Counter(present)
+    infinite = [value for value in counts if isinstance(value, float) and not isfinite(value)]
+    if infinite:
+        raise ValueError(f"column {name!r}: got {infinite[0]} (infinity); expected finite numbers or missing values")
+    if kind == "boolean" and len(counts) > 2:
+        raise ValueError(f"column {name!r}: got {len(counts)} different values; expected two, since it is boolean")
+    places = {value: place for place, value in enumerate(order or [])}
+    categories = sorted(counts, key=places.__getitem__) if order else sorted(counts, key=_sorting)
+    frequencies = [counts[value] for value in categories] + ([missing] if missing else [])
+    return Column(name, kind, (*categories, *([None] if missing else [])), tuple(frequencies))
+
+
+def _sorting(value: Value) -> tuple[int, Any]:
+    ranks = [(bool | int | float, 0), (str, 1), (datetime.datetime, 2), (datetime.date, 3)]
+    return next((rank, value) for kind, rank in ranks if isinstance(value, kind))
+
+
+def _number(value: Any) -> float:
+    return float(value.toordinal()) if isinstance(value, datetime.date) else float(value)

@@ -1,0 +1,348 @@
+"""`TabularFlow`: one joint likelihood for the rows of a table."""
+
+import numbers
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, DensityMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+
+from tessella.data.tables.columns import Column, learn
+from tessella.data.tables.encoding import Encoding
+from tessella.data.tables.values import Value, shown
+from tessella.dequantizers.cells import VoronoiCells
+from tessella.estimators import conditioning, frames, saving
+from tessella.estimators.anomalies import contributions, reasons
+from tessella.estimators.coded import CodedRows
+from tessella.estimators.codes import Codes
+from tessella.estimators.inputs import check_rows, matched
+from tessella.estimators.learning import Device, Plan, check_settings, limited_threads, split_rows, to_device
+from tessella.estimators.network import (
+    SAMPLES,
+    Size,
+    build,
+    components_of,
+    groups_for,
+    log_likelihood,
+)
+from tessella.estimators.network import learn as train
+from tessella.training.randomness import derived_seed, fork_rng, seed_noise
+
+GROUPS_RATE, FLOW_RATE = 4e-3, 1e-3  # peaks of the learning rate
+FEW_EFFECTIVE = 0.1  # of the rows asked for
+
+
+@dataclass(frozen=True)
+class Embedding:
+    """positions[k] is where the cell of categories[k] has its anchor: (K, D)."""
+
+    categories: tuple[Value, ...]
+    positions: np.ndarray
+
+
+class TabularFlow(DensityMixin, BaseEstimator):
+    """log p(row) >= E_q log 1/S sum_s p(x_s) / q(x_s | row): how likely each row of a table is, and more such rows.
+
+    All columns join one flow. Its likelihood is a mass in categorical, ordinal, boolean, count, grid and date columns
+    and a density, per unit of the column, in continuous ones, but for values that repeat there (a zero in every second
+    row), which have masses: rows can be compared with each other, tables in other units cannot. Missing values are
+    modelled, as a category of their own or by an indicator; no row is dropped.
+
+    Types of columns, where `column_types` does not say: booleans are "boolean"; text is "categorical" ("ordinal" where
+    the dtype has an order); integers, also those written as floats, are "ordinal" with at most 30 different values and
+    "count" with more; other numbers are "ordinal" with at most 30 values of ten rows each, else "grid" if they are all
+    multiples of 0.1, 0.01, ... or 0.000001 and often equal, else "continuous"; dates are "date", counted in days. A
+    column with a single value is kept, has probability 1, and accepts no other value.
+
+    Args:
+        column_types: type of some columns by name: "categorical", "ordinal", "boolean", "count", "grid",
+            "continuous", "date".
+        dim: dimensions of each column's cells.
+        blocks: coupling blocks of the flow.
+        width: width of its networks.
+        classes: latent classes that the flow starts from; None: as many as the validation rows like, up to 256.
+        groups: groups of columns that are modelled one after another, each given those before it, instead of a flow
+            that starts from a mixture; 0 for that. None: a column each, from 10,000 rows to learn from on; two each,
+            from 50,000 on; 64 groups at most; 0 for fewer rows.
+        time_budget: seconds of training; the learning-rate schedule is fitted to it. None: no limit.
+        max_steps: most updates; None: 3000, or as many as the time budget allows (groups of columns: 12 epochs at
+            most, or they would learn rows by heart).
+        learning_rate: peak learning rate; None: 0.004 for groups of columns, 0.001 for a flow.
+        batch_size: rows per update.
+        samples: S of the bound that scores, where the model is not exact; None: 64.
+        validation_fraction: share of the rows held out for early stopping.
+        test_fraction: share of the rows that training does not look at, except for the list of categories and the
+            range, the grid and the repeated values of numbers; `parts_` says which.
+        unseen: what to do with a category that training did not see: "error", or "missing" to take it for missing.
+        device: "auto", "cpu" or "cuda".
+        threads: of training on a CPU; None: as many as short trials find fastest, again when the pace collapses.
+        random_state: fixes split, training, scores and samples; to the last digit, where `threads` is fixed too.
+        progress: show a progress bar.
+
+    Attributes:
+        columns_: what was learned about each column: type, categories, range.
+        density_: what the model is. "coupling": a flow through cells, which began as a mixture of products; "mixture":
+            that mixture, exact, where the flow learned nothing beyond it; "blocks": groups of columns one after
+            another, a mixture for each, exact, numbers as one of some fifty ranges and repeated values.
+        exact_: whether scores are likelihoods rather than lower bounds of them.
+        start_: what training began with, in words.
+        groups_: groups of columns; 0 for a model that started from a mixture.
+        samples_: S, where a call does not say.
+        classes_: components of that mixture, of which the last is for rows that belong to no other; or of each group's.
+        parts_: positions of the "train", "validation" and "test" rows; not saved.
+        history_: step, seconds, loss and validation value (nats per row) during training.
+        initial_validation_: mean negative log-likelihood of validation rows before the first update, in nats.
+        best_validation_: the same, or an upper bound of it, of the fitted model; never more.
+        n_iter_: updates done.
+        threads_: threads of its last one; 0 on a GPU.
+        stopped_: why training ended: "steps", "patience", "time_budget" or "interrupted" (Ctrl-C keeps the best).
+        effective_sample_size_: of the last `sample` with conditions.
+
+    >>> import numpy as np
+    >>> table = np.array([["a", "x"], ["b", "y"]] * 50)
+    >>> flow = TabularFlow(dim=2, blocks=1, width=8, max_steps=5, device="cpu", random_state=0, progress=False)
+    >>> flow.fit(table).sample(3).shape
+    (3, 2)
+    """
+
+    def __init__(
+        self,
+        column_types: Mapping[str, str] | None = None,
+        *,
+        dim: int = 2,
+        blocks: int = 4,
+        width: int = 32,
+        classes: int | None = None,
+        groups: int | None = None,
+        time_budget: float | None = None,
+        max_steps: int | None = None,
+        learning_rate: float | None = None,
+        batch_size: int = 64,
+        samples: int | None = None,
+        validation_fraction: float = 0.1,
+        test_fraction: float = 0.0,
+        unseen: Literal["error", "missing"] = "error",
+        device: Device = "auto",
+        threads: int | None = None,
+        random_state: Any = None,
+        progress: bool = True,
+    ):
+        self.column_types = column_types
+        self.dim = dim
+        self.blocks = blocks
+        self.width = width
+        self.classes = classes
+        self.groups = groups
+        self.time_budget = time_budget
+        self.max_steps = max_steps
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.samples = samples
+        self.validation_fraction = validation_fraction
+        self.test_fraction = test_fraction
+        self.unseen = unseen
+        self.device = device
+        self.threads = threads
+        self.random_state = random_state
+        self.progress = progress
+
+    @limited_threads
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn the joint law of the rows of a pandas, polars or pyarrow table or a 2-D array; `y` is ignored."""
+        self._check_parameters()
+        frame = frames.read(X)
+        check_rows(frame, least=2)
+        kinds = self._kinds(frame)
+        named = zip(frame.names, frame.columns, strict=True)
+        described = [learn(name, values, kinds.get(name), frame.orders.get(name)) for name, values in named]
+        self._describe(frame.layout, tuple(described))
+        self.seed_ = int(check_random_state(self.random_state).randint(2**31 - 1))
+        rows = self.encoding_.encode(frame.columns)
+        self.parts_ = split_rows(len(rows), self.seed_, self.validation_fraction, self.test_fraction)
+        parts = rows[self.parts_["train"]], rows[self.parts_["validation"]]
+        self.groups_ = groups_for(len(parts[0]), len(self.columns_)) if self.groups is None else self.groups
+        self.samples_ = self.samples or SAMPLES
+        learned = train(self.encoding_, self._size(self.classes or 0), parts, self._plan())
+        self.model_, self.density_, self.start_ = learned.model, learned.kind, learned.start
+        self.exact_, self.classes_ = self.model_.exact, components_of(self.model_)
+        self.initial_validation_, self.best_validation_ = learned.initial_validation, learned.validation
+        self.n_iter_, self.stopped_, self.history_ = learned.result.steps, learned.result.stopped, learned.history
+        self.threads_ = learned.result.threads
+        return self
+
+    @limited_threads
+    def score_samples(self, X: Any, samples: int | None = None) -> np.ndarray:
+        """Log-likelihood of each row, in nats; the same at every call.
+
+        Exact where `exact_` says so, else a lower bound, tighter with more `samples`.
+        """
+        rows = self._encode(X)
+        return log_likelihood(self.model_, rows, self._samples(samples), self.seed_).numpy()
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean log-likelihood of the rows, in nats."""
+        return float(self.score_samples(X).mean())
+
+    @limited_threads
+    def sample(self, n: int = 1, conditions: Mapping[str, Any] | None = None, random_state: Any = None) -> Any:
+        """New rows, in a frame like the one that was fitted: same library, columns, dtypes and categories.
+
+        Numbers are kept inside the range that training saw. Rows that meet conditions on categories are drawn exactly
+        where that is feasible, otherwise, and for numbers, by importance resampling: `effective_sample_size_` says how
+        many independent rows they are worth.
+
+        Args:
+            n: number of rows.
+            conditions: values of some columns; None in them stands for missing.
+            random_state: of this call; None takes the estimator's, so that an integer there repeats the same rows.
+        """
+        check_is_fitted(self, "model_")
+        if not isinstance(n, numbers.Integral) or n < 1:
+            raise ValueError(f"n: got {n!r}; expected a positive integer")
+        given = conditioning.given_values(self.encoding_, conditions or {})
+        state = self.random_state if random_state is None else random_state
+        device = self.model_.device
+        with fork_rng(device):
+            seed_noise(derived_seed(int(check_random_state(state).randint(2**31 - 1)), "sample"), device)
+            rows = self._sample_given(int(n), given) if given else self.model_.sample(int(n))
+        return frames.write(self.layout_, self.encoding_.decode(rows))
+
+    @limited_threads
+    def anomalies(self, X: Any, top: int = 20, samples: int | None = None) -> Any:
+        """The least likely rows, and for each the columns that make it so: a frame of the library of `X`.
+
+        Columns: `row` (position in X), `score` (nats), then `column_1`, `contribution_1`, ...: by how many nats the row
+        would be likelier with ordinary values in that column (drawn from the column alone), largest first.
+        """
+        rows, samples = self._encode(X), self._samples(samples)
+        scores = log_likelihood(self.model_, rows, samples, self.seed_)
+        oddest = scores.argsort()[: max(0, top)]
+        shares = contributions(self.model_, self.encoding_, rows[oddest], scores[oddest], samples, self.seed_)
+        found = {"row": oddest.tolist(), "score": scores[oddest].tolist()}
+        return frames.write_new(frames.library_of(X), found | reasons(self.encoding_, shares))
+
+    def embedding(self, column: str) -> Embedding:
+        """The categories of a column and their learned positions: the anchors of their cells.
+
+        Where there are no cells: what the network of a "blocks" model is told about each category, or the probability
+        of each component of a "mixture" given the category.
+        """
+        check_is_fitted(self, "model_")
+        index = self.encoding_.index(column)
+        spec = self.columns_[index]
+        if spec.number or len(spec.categories) < 2:
+            what = f"is {spec.kind}" if spec.number else f"has the single value {shown(spec.categories)}"
+            raise ValueError(f"column {column!r}: {what}; expected a column of at least two categories")
+        token = self.encoding_.tokens(index)[0]
+        if isinstance(self.model_, CodedRows):
+            return Embedding(spec.categories, self.model_.positions(token).cpu().numpy())
+        cells = self.model_.dequantizer.cells
+        assert isinstance(cells, VoronoiCells)
+        anchors = cells.map.tessellation.anchors[token, : len(spec.categories)]
+        return Embedding(spec.categories, anchors.detach().cpu().numpy())
+
+    def save(self, folder: Path | str) -> None:
+        """Write the estimator into a folder, as JSON and safetensors."""
+        check_is_fitted(self, "model_")
+        description = {
+            "layout": self.layout_.to_json(),
+            "columns": [column.to_json() for column in self.columns_],
+            "codes": self.model_.codes.to_json() if isinstance(self.model_, CodedRows) else None,
+            "fitted": {name: getattr(self, name) for name in (*_FITTED, *_TRAINED)},
+        }
+        saving.write(Path(folder), self, description, self.model_)
+
+    @classmethod
+    def load(cls, folder: Path | str, device: Device = "auto") -> Self:
+        """The estimator that `save` wrote, on a device of this machine; nothing in the folder is executed."""
+        said = saving.read(Path(folder), cls.__name__)
+        flow = cls(**{**said["params"], "device": device})
+        flow._check_parameters()
+        columns = tuple(Column.from_json(column) for column in said["columns"])
+        flow._describe(frames.Layout.from_json(said["layout"]), columns)
+        for name in (*_FITTED, *_TRAINED):
+            setattr(flow, name, said["fitted"][name])
+        codes = None if said["codes"] is None else Codes.from_json(flow.encoding_, said["codes"])
+        flow.model_ = build(flow.encoding_, flow._size(flow.classes_), flow.density_, codes)
+        saving.read_weights(Path(folder), flow.model_)
+        to_device(flow.model_, device)
+        return flow
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
+
+    def _check_parameters(self) -> None:
+        check_settings(self.device, self.time_budget, self.validation_fraction)
+        if self.samples is not None and self.samples < 1:
+            raise ValueError(f"samples: got {self.samples}; expected at least 1, or None")
+        if self.unseen not in ("error", "missing"):
+            raise ValueError(f"unseen: got {self.unseen!r}; expected one of error, missing")
+        if not 0 <= self.test_fraction < 1 - self.validation_fraction:
+            least = f"0 <= test_fraction < {1 - self.validation_fraction}"
+            raise ValueError(f"test_fraction: got {self.test_fraction}; expected {least}")
+
+    def _describe(self, layout: frames.Layout, columns: tuple[Column, ...]) -> None:
+        self.layout_, self.columns_, self.encoding_ = layout, columns, Encoding(columns)
+        self.n_features_in_ = len(columns)
+        self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
+        if not layout.is_array and all(isinstance(label, str) for label in layout.labels):
+            self.feature_names_in_ = np.array(layout.labels, dtype=object)
+
+    def _kinds(self, frame: frames.Frame) -> dict[str, str]:
+        kinds = dict.fromkeys(frame.categorical, "categorical") | dict(self.column_types or {})
+        unknown = [name for name in kinds if name not in frame.names]
+        if unknown:
+            raise ValueError(f"column_types: got {shown(unknown)}; expected columns, which are {shown(frame.names)}")
+        return kinds
+
+    def _size(self, classes: int) -> Size:
+        return Size(self.dim, self.blocks, self.width, classes, self.groups_)
+
+    def _plan(self) -> Plan:
+        return Plan(
+            seed=self.seed_,
+            device=self.device,
+            max_steps=self.max_steps,
+            time_budget=self.time_budget,
+            learning_rate=self.learning_rate or (GROUPS_RATE if self.groups_ else FLOW_RATE),
+            batch_size=self.batch_size,
+            progress=self.progress,
+            threads=self.threads,
+        )
+
+    def _samples(self, samples: int | None) -> int:
+        chosen = self.samples_ if samples is None else samples
+        if chosen < 1:
+            raise ValueError(f"samples: got {chosen}; expected at least 1")
+        return chosen
+
+    def _encode(self, X: Any) -> Tensor:
+        check_is_fitted(self, "model_")
+        frame = frames.read(X)
+        check_rows(frame, least=1)
+        return self.encoding_.encode(matched(frame, self.layout_), self.unseen)
+
+    def _sample_given(self, n: int, given: dict[int, list[float]]) -> Tensor:
+        conditioned = conditioning.sample_given(self.model_, self.encoding_, given, n)
+        self.effective_sample_size_ = conditioned.effective_sample_size
+        if self.effective_sample_size_ < FEW_EFFECTIVE * n:
+            warnings.warn(
+                f"conditions: the {n} rows are worth {self.effective_sample_size_:.1f} independent ones; the condition "
+                "is rare under the model",
+                stacklevel=3,
+            )
+        return conditioned.rows
+
+
+_FITTED = ("seed_", "density_", "exact_", "start_", "groups_", "classes_", "samples_", "initial_validation_")
+_TRAINED = ("best_validation_", "n_iter_", "stopped_", "history_", "threads_")

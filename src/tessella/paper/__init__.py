@@ -1,0 +1,1 @@
+"""Everything that reproduces the paper: published values, recipes, runs, result pages, figures."""

@@ -1,0 +1,109 @@
+"""Figure 6 of the paper: disjoint mixtures of 2-D data; what components do at the walls; what a mixture costs."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from tessella.data.toys import RADIUS
+from tessella.densities import BASES, DisjointMixture, Flow
+from tessella.geometry import Tessellation, Voronoi
+from tessella.paper.figures.cells import Window, draw_tessellation, grid
+from tessella.paper.figures.style import BLUE, DENSITY, GREY, INK, ORANGE, bare, new_figure, save
+from tessella.paper.toys import Comparison
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+SQUARE = (-RADIUS, RADIUS, -RADIUS, RADIUS)
+PIXELS = 400
+
+
+@torch.no_grad()
+def draw_comparison(path: Path, compared: Comparison, rows: Tensor, seed: int = 0) -> Path:
+    """Data, coupling flow, disjoint mixture with the borders of its cells, samples of the mixture."""
+    mixture, coupling = compared.mixture.best, compared.coupling.best
+    torch.manual_seed(seed)
+    samples = mixture.density.sample((len(rows),))
+    points = grid(SQUARE, PIXELS)
+    without, with_cells = (fitted.density.log_prob(points).exp() for fitted in (coupling, mixture))
+    brightest = float(with_cells.quantile(0.995))
+    figure, panels = new_figure(4)
+    _draw_points(panels[0], rows, "data")
+    _draw_density(panels[1], without, brightest, f"coupling flow, NLL {coupling.nll:.3f}")
+    _draw_density(panels[2], with_cells, brightest, f"disjoint mixture, NLL {mixture.nll:.3f}")
+    _draw_borders(panels[2], mixture.density, points)
+    _draw_points(panels[3], samples, "samples of the mixture")
+    return save(figure, path)
+
+
+@torch.no_grad()
+def draw_walls(path: Path) -> Path:
+    """The same cells with Gaussian and with Student-t components: the first vanish at the walls."""
+    anchors = torch.tensor([[-1.6, 0.7], [-0.3, 1.7], [0.2, -0.2], [1.5, 0.9], [-1.2, -1.3], [1.2, -1.4], [0.1, -2.6]])
+    window = (-3.0, 3.0, -3.4, 2.6)
+    line = torch.linspace(-3, 3, 1501)[:, None] * torch.tensor([1.0, 0.0])
+    figure, panels = new_figure(3, panel=(3.6, 3.6))
+    colours = {"gaussian": BLUE, "student": ORANGE}
+    names = {"gaussian": "Gaussian components", "student": "Student-t components"}
+    for axes, base in zip(panels, names, strict=False):
+        mixture = DisjointMixture(Voronoi(anchors), BASES[base]((2,)), embedding=0, scale=1.0)
+        density = mixture.log_prob(grid(window, PIXELS)).exp()
+        _draw_density(axes, density, float(density.max()), names[base], window)
+        draw_tessellation(axes, mixture.tessellation, window)
+        bare(axes, names[base])
+        panels[2].plot(line[:, 0], mixture.log_prob(line).exp(), color=colours[base], lw=1.4, label=names[base])
+    crossed = mixture.tessellation.nearest(line).diff() != 0
+    for wall in line[:-1][crossed, 0].tolist():
+        panels[2].axvline(wall, color=GREY, lw=0.8, zorder=0)
+    panels[2].set(xlabel="$x_1$, at $x_2 = 0$", ylabel="density", ylim=(0, 0.19))
+    panels[2].legend(frameon=False, fontsize=9, loc="upper left")
+    panels[2].set_title("along a line", fontsize=11, color=INK)
+    return save(figure, path)
+
+
+def draw_cost(path: Path, shapes: list[dict[str, Any]]) -> Path:
+    """Time of a training step against the number of components, as multiples of one component."""
+    figure, panels = new_figure(len(shapes), panel=(4.4, 3.4), gap=0.05)
+    for axes, shape in zip(panels, shapes, strict=True):
+        for which, colour in (("ordinary", ORANGE), ("disjoint", BLUE)):
+            steps = shape[which]["training_step"]["ratios"]
+            axes.plot([int(k) for k in steps], list(steps.values()), "o-", color=colour, ms=4, label=f"{which} mixture")
+        axes.axhline(1, color=GREY, lw=0.8)
+        axes.set(xscale="log", yscale="log", xlabel="components", ylabel="training step, 1 component = 1")
+        axes.set_title(f"D = {shape['dim']}", fontsize=11, color=INK)
+        axes.legend(frameon=False)
+    return save(figure, path)
+
+
+def _draw_points(axes: "Axes", points: Tensor, title: str) -> None:
+    axes.scatter(points[:, 0], points[:, 1], s=1, color=BLUE, alpha=0.25, linewidths=0)
+    axes.set(xlim=SQUARE[:2], ylim=SQUARE[2:])
+    bare(axes, title)
+
+
+def _draw_density(axes: "Axes", density: Tensor, brightest: float, title: str, window: Window = SQUARE) -> None:
+    axes.imshow(density.numpy().T, origin="lower", extent=window, cmap=DENSITY, vmin=0, vmax=brightest)
+    bare(axes, title)
+
+
+def _draw_borders(axes: "Axes", density: Flow, points: Tensor) -> None:
+    """Borders of the cells and their anchors, seen through the layers before the tessellation: they are bent."""
+    mixture = density.base
+    assert isinstance(mixture, DisjointMixture)
+    lead = _leads(mixture.tessellation, density.bijection.forward_and_ladj(points)[0])
+    x, y = points[:, 0, 0].numpy(), points[0, :, 1].numpy()
+    for ahead in lead.unbind(-1):
+        axes.contour(x, y, ahead.numpy().T, levels=[0.0], colors=[INK], linewidths=0.6, alpha=0.6)
+    anchors = density.bijection.inverse_and_ladj(mixture.tessellation.anchors)[0]
+    axes.scatter(anchors[:, 0], anchors[:, 1], s=7, color=ORANGE, zorder=3, linewidths=0)
+    axes.set(xlim=SQUARE[:2], ylim=SQUARE[2:])
+
+
+def _leads(tessellation: Tessellation, x: Tensor) -> Tensor:
+    """How much nearer each anchor is than the best other one, > 0 in its own cell: (*batch, 2) -> (*batch, K)."""
+    power = (x[..., None, :] - tessellation.anchors).square().sum(-1) - tessellation.weights
+    nearest, second = power.sort(-1).values[..., :2].unbind(-1)
+    others = torch.where(power == nearest[..., None], second[..., None], nearest[..., None])
+    return others - power

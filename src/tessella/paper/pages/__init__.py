@@ -1,0 +1,1 @@
+"""docs/results.md and docs/ablations.md, written from the records."""

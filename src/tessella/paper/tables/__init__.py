@@ -1,0 +1,1 @@
+"""Table 1: every method on every discrete table."""

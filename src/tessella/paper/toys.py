@@ -1,0 +1,177 @@
+"""Disjoint mixtures of 2-D data (Figure 6 of the paper), against baselines of the same size, trained alike."""
+
+from bisect import bisect_left
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Generator, Tensor
+
+from tessella import records
+from tessella.data import TOYS, Rows
+from tessella.densities import Flow
+from tessella.models.vectors import DensityConfig, DensityModel, VectorConfig, build_density
+from tessella.paper.effort import matmul_precision
+from tessella.training import FitResult, TrainingConfig, fit
+from tessella.training.pace import Pace
+
+FIGURE_6 = ("eight_gaussians", "pinwheel", "rings", "two_spirals", "checkerboard", "two_moons")
+MIXTURE = DensityConfig(cells=64, blocks=2, component_blocks=6)
+INTERVALS = 3  # of each dimension, where they are cut one by one: more are worse, as are blocks before them
+RATES = (2e-3, 5e-3)  # both models are trained at each; the validation rows choose
+# Both models of a toy at both rates: about two minutes on one CPU core.
+TRAINING = TrainingConfig(steps=3_000, batch_size=512, validate_every=300, accelerator="cpu")
+ROWS = {"train": 100_000, "validation": 5_000, "test": 20_000}
+ROWS_AT_ONCE = 10_000
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A density that was trained, and what it says about rows that it has not seen."""
+
+    config: VectorConfig
+    density: Flow
+    training: TrainingConfig
+    fit: FitResult
+    nll: float
+    """Mean -log p of the test rows, nats; exact."""
+    stderr: float
+
+    @property
+    def parameters(self) -> int:
+        return number_of_parameters(self.density)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """One run for each learning rate, and the one that the validation rows preferred."""
+
+    runs: tuple[Fitted, ...]
+
+    @property
+    def best(self) -> Fitted:
+        return min(self.runs, key=lambda run: run.fit.best_validation)
+
+    @property
+    def seconds(self) -> float:
+        """Of all runs."""
+        return sum(run.fit.seconds for run in self.runs)
+
+    def summary(self) -> dict[str, Any]:
+        """What a record says of one model; of the runs that were not chosen, only the validation value."""
+        return {
+            "nll": self.best.nll,
+            "stderr": self.best.stderr,
+            "validation_nll": self.best.fit.best_validation,
+            "parameters": self.best.parameters,
+            "seconds": round(self.seconds, 1),
+            "learning_rate": self.best.training.learning_rate,
+            "tried": [[run.training.learning_rate, run.fit.best_validation] for run in self.runs],
+            "model": asdict(self.best.config),
+        }
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A disjoint mixture, a coupling flow without one, and a mixture that cuts each dimension, trained alike."""
+
+    data: str
+    mixture: Chosen
+    coupling: Chosen
+    dimensionwise: Chosen
+
+    def record(self) -> dict[str, Any]:
+        """What results/ keeps."""
+        training = asdict(self.mixture.best.training)
+        del training["learning_rate"]
+        return {
+            "data": self.data,
+            "method": "disjoint mixture and baselines; learning rates chosen by validation NLL",
+            "steps": self.mixture.best.fit.steps,
+            "seconds": round(self.mixture.seconds + self.coupling.seconds + self.dimensionwise.seconds, 1),
+            "test_rows": ROWS["test"],
+            "mixture": self.mixture.summary(),
+            "coupling": self.coupling.summary(),
+            "dimensionwise": self.dimensionwise.summary(),
+            "training": training,
+            **records.provenance(training["seed"]),
+        }
+
+
+def toy_rows(name: str) -> dict[str, Tensor]:
+    """Seeded rows of a toy, (rows, 2), by split."""
+    if name not in TOYS:
+        raise ValueError(f"data: got {name!r}; expected one of {', '.join(TOYS)}")
+    generator = Generator().manual_seed(1)
+    return {split: TOYS[name](rows, generator) for split, rows in ROWS.items()}
+
+
+def compare(data: str, config: DensityConfig, training: TrainingConfig, folder: Path) -> Comparison:
+    """Train all models on a toy, or continue what lies in the folder."""
+    rows = toy_rows(data)
+    configs = {"mixture": config, "coupling": without_cells(config, 2), "dimensionwise": dimensionwise(config, 2)}
+    return Comparison(data, **{name: _choose(one, rows, training, folder / name) for name, one in configs.items()})
+
+
+def _choose(config: DensityConfig, rows: dict[str, Tensor], training: TrainingConfig, folder: Path) -> Chosen:
+    trainings = [replace(training, learning_rate=rate) for rate in RATES]
+    return Chosen(tuple(fit_density(config, rows, one, folder / f"{one.learning_rate}") for one in trainings))
+
+
+def fit_density(
+    config: VectorConfig,
+    rows: dict[str, Tensor],
+    training: TrainingConfig,
+    folder: Path,
+    pace: Pace | None = None,
+) -> Fitted:
+    """The density of a config, trained on rows["train"] and scored on rows["test"], in nats."""
+    torch.manual_seed(training.seed)
+    density = build_density(config, rows["train"].shape[1]).to(rows["train"].dtype)
+    model = DensityModel(density)
+    result = fit(
+        model, Rows(rows["train"]), Rows(rows["validation"]), training, folder, {"model": asdict(config)}, pace=pace
+    )
+    with matmul_precision("highest"):
+        return Fitted(config, density, training, result, *_mean_nll(model, rows["test"]))
+
+
+@torch.no_grad()
+def _mean_nll(model: DensityModel, rows: Tensor) -> tuple[float, float]:
+    """Mean and standard error over the rows; a row without a finite value is an error, not left out."""
+    device = next(model.parameters()).device
+    nll = torch.cat([model.nll(part.to(device)) for part in rows.split(ROWS_AT_ONCE)]).double()
+    if not nll.isfinite().all():
+        raise ArithmeticError(f"test rows: {int((~nll.isfinite()).sum())} of {len(nll)} have no finite log-density")
+    return float(nll.mean()), float(nll.std() / len(nll) ** 0.5)
+
+
+def without_cells(config: DensityConfig, dim: int) -> DensityConfig:
+    """A coupling flow of as many blocks, so wide that it has as many parameters as the mixture, or nearly so."""
+    return sized_like(replace(config, cells=0), config, dim)
+
+
+def dimensionwise(config: DensityConfig, dim: int) -> DensityConfig:
+    """A mixture that cuts each dimension for itself, with as many blocks, all inside, and as many parameters."""
+    blocks = config.blocks + config.component_blocks
+    cut = replace(config, geometry="intervals", cells=INTERVALS, blocks=0, component_blocks=blocks)
+    return sized_like(cut, config, dim)
+
+
+def sized_like(config: DensityConfig, other: DensityConfig, dim: int) -> DensityConfig:
+    """`config` with the width that gives it as many parameters as `other`, or nearly so."""
+
+    def size(width: int) -> int:
+        return number_of_parameters(build_density(replace(config, width=width), dim))
+
+    target = number_of_parameters(build_density(other, dim))
+    widths = range(max(1, other.width // 4), 4 * other.width)
+    above = bisect_left(widths, target, hi=len(widths) - 1, key=size)
+    nearest = min(widths[max(0, above - 1) : above + 1], key=lambda width: abs(size(width) - target))
+    return replace(config, width=nearest)
+
+
+def number_of_parameters(module: torch.nn.Module) -> int:
+    """Of all tensors that are trained."""
+    return sum(parameter.numel() for parameter in module.parameters())

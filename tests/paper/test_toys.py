@@ -1,0 +1,154 @@
+"""Figure 6: two models of one size, trained alike; records and pictures that say what was measured."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from tessella.cli.reproduce.vectors import mixture_2d
+from tessella.data import TOYS
+from tessella.models.vectors import Bounded, DensityConfig, DensityModel, build_density
+from tessella.nets import MLP
+from tessella.paper.figures.toys import _leads
+from tessella.paper.toys import (
+    FIGURE_6,
+    MIXTURE,
+    RATES,
+    TRAINING,
+    Chosen,
+    Fitted,
+    compare,
+    dimensionwise,
+    fit_density,
+    number_of_parameters,
+    toy_rows,
+    without_cells,
+)
+from tessella.training import FitResult
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "mixtures.md").read_text("utf-8")
+SMALL = DensityConfig(cells=8, blocks=1, component_blocks=1, width=8, layers=1, embedding=4)
+MODELS = ("coupling", "dimensionwise", "mixture")
+BRIEF = replace(TRAINING, steps=60, batch_size=256, warmup_steps=0, validate_every=30, progress=False)
+
+
+@pytest.fixture(autouse=True)
+def single_precision():
+    torch.set_default_dtype(torch.float32)
+
+
+@pytest.mark.parametrize(
+    "config", [MIXTURE, SMALL, replace(SMALL, geometry="laguerre")], ids=["preset", "small", "laguerre"]
+)
+@pytest.mark.parametrize("dim", [2, 7])
+def test_all_models_have_the_same_size(config, dim):
+    mixture = number_of_parameters(build_density(config, dim))
+    for baseline in (without_cells(config, dim), dimensionwise(config, dim)):
+        size = number_of_parameters(build_density(baseline, dim))
+        assert size == pytest.approx(mixture, rel=0.05 if config is MIXTURE else 0.15)
+
+
+@pytest.mark.parametrize("geometry", ["voronoi", "intervals"])
+@pytest.mark.parametrize(("dim", "cells"), [(2, 0), (3, 0), (1, 4), (2, 4), (3, 4)])
+def test_built_densities_train(dim, cells, geometry):
+    """A few steps of gradient descent raise the likelihood of two far clusters; draws are finite."""
+    model = DensityModel(build_density(replace(SMALL, cells=cells, geometry=geometry), dim))
+    x = torch.cat([torch.randn(300, dim), torch.randn(100, dim) * 3 + 8])
+    model.initialize(x)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    first = model.loss(x).item()
+    for _ in range(30):
+        optimizer.zero_grad()
+        model.loss(x).backward()
+        optimizer.step()
+    assert model.loss(x).item() < first
+    assert model.density.sample((50,)).isfinite().all()
+
+
+def test_cells_find_eight_modes(tmp_path):
+    """At once, and after sixty steps still better than the flow without cells; training continues where it stood."""
+    compared = compare("eight_gaussians", SMALL, BRIEF, tmp_path)
+    assert compared.mixture.best.nll < compared.coupling.best.nll - 0.3
+    record = json.loads(json.dumps(compared.record()))
+    assert record["mixture"]["nll"] == compared.mixture.best.nll
+    assert record["coupling"]["model"]["cells"] == 0
+    assert (record["steps"], record["training"]["steps"]) == (60, 60)
+    again = compare("eight_gaussians", SMALL, BRIEF, tmp_path)
+    assert again.mixture.best.nll == compared.mixture.best.nll
+
+
+def test_the_rate_is_chosen_on_validation_rows_alone():
+    """Also where the test rows would have preferred the other one."""
+
+    def run(rate, validation, nll):
+        result = FitResult(1, validation, validation + 1, steps=1, seconds=1.0, stopped="steps")
+        return Fitted(SMALL, build_density(SMALL, 2), replace(BRIEF, learning_rate=rate), result, nll, 0.1)
+
+    chosen = Chosen((run(0.1, 2.0, 5.0), run(0.2, 3.0, 4.0)))
+    summary = chosen.summary()
+    assert (summary["nll"], summary["learning_rate"], summary["seconds"]) == (5.0, 0.1, 2.0)
+    assert summary["tried"] == [[0.1, 2.0], [0.2, 3.0]]
+
+
+def test_the_nll_is_that_of_the_test_rows(tmp_path):
+    fitted = fit_density(SMALL, toy_rows("two_moons"), replace(BRIEF, steps=2), tmp_path)
+    with torch.no_grad():
+        nll = -fitted.density.log_prob(toy_rows("two_moons")["test"]).double()
+    assert fitted.nll == pytest.approx(float(nll.mean()), abs=1e-5)
+    assert fitted.stderr == pytest.approx(float(nll.std() / len(nll) ** 0.5), rel=1e-4)
+
+
+def test_command_leaves_record_and_picture(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("tessella.paper.toys.MIXTURE", SMALL)
+    monkeypatch.setattr("tessella.paper.toys.TRAINING", BRIEF)
+    mixture_2d("pinwheel", tmp_path / "out", tmp_path / "results", steps=2, seed=3)
+    record = json.loads((tmp_path / "results" / "mixture-2d-pinwheel.json").read_text())
+    assert {"data", "method", "steps", "seconds", "commit", "command"} <= set(record)
+    assert (record["seed"], record["steps"]) == (3, 2)
+    said = capsys.readouterr().out
+    for model in ("mixture", "coupling", "dimensionwise"):
+        assert f"{model}: test NLL {record[model]['nll']:.3f}" in said
+    assert (tmp_path / "out" / "mixture-pinwheel.png").stat().st_size > 10_000
+
+
+def test_borders_are_where_the_cell_changes():
+    tessellation = build_density(replace(SMALL, geometry="laguerre"), 2).base.tessellation
+    x = 3 * torch.randn(500, 2)
+    lead = _leads(tessellation, x)
+    assert torch.equal(lead.argmax(-1), tessellation.nearest(x))
+    assert ((lead > 0).sum(-1) == 1).all()
+
+
+def test_far_points_do_not_frighten_the_network():
+    net = Bounded(MLP(1, 1, 8))
+    torch.nn.init.normal_(net.net.head.weight)
+    x = torch.tensor([[1e3], [1e6]], requires_grad=True)
+    (slope,) = torch.autograd.grad(net(x).sum(), x)
+    assert (slope.abs() < 1e-5).all()
+
+
+def test_unknown_toy_is_named(tmp_path):
+    assert set(FIGURE_6) <= set(TOYS)
+    with pytest.raises(ValueError, match="data: got 'moons'; expected one of checkerboard"):
+        compare("moons", SMALL, BRIEF, tmp_path)
+
+
+@pytest.mark.parametrize("data", FIGURE_6)
+def test_the_page_has_the_numbers_of_the_records(data):
+    record = json.loads((ROOT / "results" / f"mixture-2d-{data}.json").read_text())
+    values = [f"{record[model]['nll']:.3f} ± {record[model]['stderr']:.3f}" for model in MODELS]
+    assert f"| {data.replace('_', ' ')} | {' | '.join(values)} |" in PAGE
+    assert f"{record['steps']:,} steps" in PAGE
+    assert {rate for model in MODELS for rate, _ in record[model]["tried"]} == set(RATES)
+
+
+def test_the_page_has_the_numbers_of_the_estimators():
+    record = json.loads((ROOT / "results" / "mixture-power-estimator.json").read_text())
+    for name, said in record["methods"].items():
+        value = f"{said['nll']:.3f} ± {said['deviation_over_seeds']:.3f}"
+        assert f"| `{name}` | {value} | {said['seconds']:.0f} s |" in PAGE
+    assert f"both with {record['components']} components" in PAGE
+    assert f"{record['steps']:,} steps" in PAGE
