@@ -19,8 +19,7 @@ from torch import Tensor
 
 __all__ = ["Batch", "Bound", "Likelihood", "Source", "Trainable"]
 
-Batch = tuple[Tensor, ...]
-"""Tensors of static shapes, (B, ...) each."""
+Batch = tuple[Tensor, ...]  # of static shapes, (B, ...) each
 
 
 @runtime_checkable
