@@ -28,7 +28,7 @@ def fit(
     """Learn the joint likelihood of a table's rows: tessella fit data.csv --out model.
 
     Column types are inferred; missing values are modelled. Ctrl-C keeps the best model so far. The likelihood of rows
-    that were kept aside is compared with that of plain models, and a report written: report.html beside the model.
+    that were kept aside is compared with that of baselines, and a report written: report.html beside the model.
     Then: tessella score, tessella anomalies, tessella sample.
 
     Args:

@@ -40,11 +40,11 @@ FLOORS: dict[str, str] = {
     "pokerhands": "Five cards are dealt in order from 52, so the distribution of the rows is known: it is uniform over "
     "52 * 51 * 50 * 49 * 48 hands. No model has a mean -log P below its entropy.",
 }
-"""Why the floor of a table is one."""
+"""Why the entropy floor of a table is one."""
 
 
 def below_floor(data: str, published: Published) -> bool:
-    """Whether a published value is too good to be one: under the floor by more than three standard deviations."""
+    """Whether a published value is too good to be one: under the entropy floor by more than three standard deviations."""
     floor = TABLES[data].floor
     return floor is not None and published.value < floor - 3 * published.spread
 

@@ -1,1 +1,1 @@
-"""Pictures and pages. The only room that knows matplotlib, and it imports it late."""
+"""The page of a fitted estimator, drawn from the plain data in its folder."""

@@ -62,13 +62,13 @@ def read_records(folder: Path) -> list[Record]:
 
 
 def _checked(path: Path) -> Record:
-    """Complete, and not below its floor."""
+    """Complete, and not below its entropy floor."""
     record: Record = json.loads(path.read_text())
     missing = sorted(NEEDED - set(record))
     if missing:
         raise ValueError(f"{path}: no {', '.join(missing)}; expected a record of `tessella reproduce tables`")
     if record["floor"] is not None and record["iw_nll"] < record["floor"] - 3 * record["stderr"]:
-        raise ValueError(f"{path}: {record['iw_nll']} is below the floor {record['floor']}; expected a valid value")
+        raise ValueError(f"{path}: {record['iw_nll']} is below the entropy floor {record['floor']}; expected a valid value")
     return record | {"file": path.name}
 
 
