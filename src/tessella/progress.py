@@ -14,6 +14,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 Item = TypeVar("Item")
+Part = TypeVar("Part", Tensor, tuple[Tensor, ...])
 
 SECONDS = 5.0  # between two lines where there is no terminal
 
@@ -103,8 +104,8 @@ def watching(what: str, total: int | None, visible: bool = True) -> Iterator[Non
             _watched.reset(token)
 
 
-def counted(parts: Iterable[Tensor]) -> Iterator[Tensor]:
-    """The parts of some rows, one after another; whoever is watching learns when one is done.
+def counted(parts: Iterable[Part]) -> Iterator[Part]:
+    """The parts of some rows, tensors or batches, one after another; whoever is watching learns when one is done.
 
     >>> import torch
     >>> with watching("rows", 5, visible=False):
@@ -115,4 +116,4 @@ def counted(parts: Iterable[Tensor]) -> Iterator[Tensor]:
     for part in parts:
         yield part
         if progress is not None:
-            progress.move(progress.n + len(part))
+            progress.move(progress.n + len(part[0] if isinstance(part, tuple) else part))

@@ -21,7 +21,7 @@ def rows(kind: str) -> pd.DataFrame:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_table_of_0_1_0_has_the_scores_it_had(kind):
-    """Exact likelihoods to the last digits; the bound to those of single precision, its noise drawn in the same order."""
+    """Likelihoods to the last digits; the bound, whose noise comes in the same order, to those of single precision."""
     flow = TabularFlow.load(FOLDER / kind, device="cpu")
     digits = 1e-12 if flow.exact_ else 1e-5
     np.testing.assert_allclose(flow.score_samples(rows(kind)), SCORES[kind], rtol=digits)
@@ -53,5 +53,7 @@ def test_what_was_loaded_is_saved_in_the_new_format(kind, tmp_path):
 def test_formats_that_nobody_knows_are_refused(said, advice, tmp_path):
     description = json.loads((FOLDER / "mixture" / "estimator.json").read_text())
     (tmp_path / "estimator.json").write_text(json.dumps({**description, "format": said, "tessella": "9.9"}))
-    with pytest.raises(ValueError, match=f"got format {said!r}, which tessella 9.9 wrote; .* formats 2 and 3: {advice}"):
+    with pytest.raises(
+        ValueError, match=f"got format {said!r}, which tessella 9.9 wrote; .* formats 2 and 3: {advice}"
+    ):
         TabularFlow.load(tmp_path)

@@ -1,1 +1,1 @@
-"""Pictures and pages. The only room that knows matplotlib, and it imports it late."""
+"""The HTML page of a fitted table, from its `overview.json` alone."""

@@ -37,7 +37,7 @@ def gains(likelihoods: Sequence[dict[str, Any]]) -> Markup:
     best = min(each["nll"] for each in likelihoods)
 
     def place(value: float) -> float:
-        return 100 * (value - low) / (high - low)
+        return float(100 * (value - low) / (high - low))
 
     def span(kind: str, start: float, end: float) -> Markup:
         left, right = sorted((place(start), place(end)))
@@ -71,10 +71,10 @@ def curve(history: Sequence[dict[str, Any]]) -> Markup:
     width, left, floor, ceiling = 420.0, 44.0, 190.0, 10.0
 
     def across(x: float) -> float:
-        return left + (width - left - 8) * x / last
+        return float(left + (width - left - 8) * x / last)
 
     def up(y: float) -> float:
-        return floor - (floor - ceiling) * (y - low) / max(high - low, 1e-9)
+        return float(floor - (floor - ceiling) * (y - low) / max(high - low, 1e-9))
 
     marks, digits = [], 1 if high - low > 1 else 2 if high - low > 0.1 else 3
     for value in (low, (low + high) / 2, high):

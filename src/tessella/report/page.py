@@ -9,7 +9,7 @@ from tessella.report.markup import Markup, join, tag
 from tessella.report.sections import SECTIONS, header
 from tessella.report.usage import reading, usage
 
-FILE, FORMAT = "overview.json", 2
+FILE, FORMAT = "overview.json", 3
 
 
 def write_page(source: dict[str, Any] | Path, out: Path, model: str = "model") -> Path:
@@ -31,9 +31,12 @@ def read_overview(folder: Path) -> dict[str, Any]:
     path = folder / FILE
     if not path.exists():
         raise FileNotFoundError(f"{folder}: no {FILE} there; expected a folder that `tessella fit` made")
-    overview = json.loads(path.read_text(encoding="utf-8"))
+    overview: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     if overview.get("format") != FORMAT:
-        raise ValueError(f"{path}: got format {overview.get('format')!r}; this version reads format {FORMAT}")
+        raise ValueError(
+            f"{path}: got format {overview.get('format')!r}; this version reads format {FORMAT}, "
+            "run `tessella fit` again"
+        )
     return overview
 
 
