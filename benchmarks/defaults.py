@@ -13,7 +13,7 @@ import torch
 
 from tessella import TabularFlow, records
 from tessella.data import load_table
-from tessella.data.locate import find_compact
+from tessella.data.locate import find
 from tessella.data.reading import read_compact
 from tessella.estimators.overview import gather
 
@@ -28,14 +28,15 @@ def rows_of(name: str) -> pa.Table:
     if name == MIXED:
         return _covertype()
     table = load_table(name)
-    return pa.table(table.schema.columns(torch.cat([table.train, table.validation, table.test])))
+    parts = zip(*(part.tensors for part in table.parts.values()), strict=True)
+    return pa.table(table.encoding.by_name(*map(torch.cat, parts)))
 
 
 def _covertype() -> pa.Table:
-    path = find_compact("covtype")
-    if path is None:
+    found = find(("covtype.npz.xz",), archive="")
+    if found is None:
         raise FileNotFoundError("covtype.npz.xz: not found; expected it in the folder TESSELLA_DATA")
-    _, arrays = read_compact(path)
+    _, arrays = read_compact(found[0])
     rows = np.random.RandomState(0).permutation(len(arrays["C"]))[:MIXED_ROWS]
     names = [f"number {j}" for j in range(arrays["C"].shape[1])]
     numbers = {name: arrays["C"][rows, j].astype(int) for j, name in enumerate(names)}

@@ -21,28 +21,28 @@ import torch
 from torch import nn
 
 from tessella import checks, records
-from tessella.densities import Density, FlowMixture
-from tessella.models.vectors import DensityConfig, DensityModel, component_flow, disjoint_mixture
+from tessella.densities import Density, DisjointMixtureConfig, FlowMixture
+from tessella.models import VectorModel
 from tessella.paper.figures.toys import draw_cost
 
 BATCH = 1024
 DIMS = (6, 63)
-CONFIG = DensityConfig(component_blocks=12, width=128)
+CONFIG = DisjointMixtureConfig(component_blocks=12, width=128)
 MOST_OF_ORDINARY = 64
 TO_REACH = {"components": 128, "ratio": 1.25}
 
 
 def disjoint(components: int, dim: int) -> Density:
-    return disjoint_mixture(replace(CONFIG, cells=components), dim)
+    return replace(CONFIG, cells=components).mixture(dim)
 
 
 def ordinary(components: int, dim: int) -> Density:
-    return FlowMixture(component_flow(CONFIG, dim, CONFIG.embedding), components, CONFIG.embedding)
+    return FlowMixture(CONFIG.component(dim, CONFIG.embedding), components, CONFIG.embedding)
 
 
 def calls(density: Density, x: torch.Tensor) -> dict[str, Callable[[], Any]]:
     """log_prob without gradients, and a whole training step."""
-    model = DensityModel(density)
+    model = VectorModel(density)
     model.initialize(torch.randn(8 * BATCH, x.shape[1]))
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
 

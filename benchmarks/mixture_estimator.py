@@ -50,7 +50,7 @@ def main() -> None:
     args = parser.parse_args()
     torch.set_num_threads(1)
     table = load_vectors("power")
-    train, test = table.train[: args.rows].numpy(), table.test[: args.rows].numpy()
+    train, test = (part.tensors[0][: args.rows].numpy() for part in (table.train, table.test))
     settings = {"max_steps": args.steps, "device": "cpu", "progress": False}
     methods = {
         "GaussianMixture": lambda seed: GaussianMixture(args.components, max_iter=1000, random_state=seed),
