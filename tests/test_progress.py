@@ -64,7 +64,7 @@ def test_whoever_watches_hears_of_every_row(monkeypatch):
     monkeypatch.setattr(Progress, "move", lambda self, n, note="": (moves.append(n), setattr(self, "n", n)))
     with watching("rows", 7):
         list(counted(torch.zeros(5, 1).split(2)))
-        list(counted(torch.zeros(2, 1).split(2)))
+        list(counted([(torch.zeros(2, 1), torch.zeros(2, 3))]))  # a batch has as many rows as its tensors
     list(counted(torch.zeros(5, 1).split(2)))  # nobody watches
     assert moves == [2, 4, 5, 7]
 

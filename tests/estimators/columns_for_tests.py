@@ -1,4 +1,4 @@
-"""Columns of numbers whose law is known: rows of them, and the log-likelihood of each row."""
+"""Columns of numbers whose distribution is known: rows of them, and the log-likelihood of each row."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,18 +17,20 @@ class Known:
     kind: str = "continuous"
 
 
-def rounded(law, step: float) -> Known:
-    """The multiples of a step that are nearest to the draws of a law."""
+def rounded(distribution, step: float) -> Known:
+    """The multiples of a step that are nearest to the draws of a distribution."""
 
     def log_prob(v: np.ndarray) -> np.ndarray:
-        return np.log(law.cdf(v + step / 2) - law.cdf(v - step / 2))
+        return np.log(distribution.cdf(v + step / 2) - distribution.cdf(v - step / 2))
 
     kind = "count" if step == 1 else "grid"
-    return Known(lambda rng, n: np.round(np.round(law.rvs(n, random_state=rng) / step) * step, 6), log_prob, kind)
+    return Known(
+        lambda rng, n: np.round(np.round(distribution.rvs(n, random_state=rng) / step) * step, 6), log_prob, kind
+    )
 
 
 def mixed(share: float, atom: float, other: Known) -> Known:
-    """`atom` in a share of the rows; the atom may be NaN. A mass of the other law at the atom counts, too."""
+    """`atom` in a share of the rows; the atom may be NaN. A mass of the other distribution at the atom counts, too."""
 
     def draw(rng: Generator, n: int) -> np.ndarray:
         return np.where(rng.random(n) < share, atom, other.draw(rng, n))
@@ -42,9 +44,9 @@ def mixed(share: float, atom: float, other: Known) -> Known:
     return Known(draw, log_prob, other.kind)
 
 
-def heaped(law, step: int, share: float) -> Known:
+def heaped(distribution, step: int, share: float) -> Known:
     """Integers, a share of them rounded to multiples of a step."""
-    fine, coarse = rounded(law, 1), rounded(law, step)
+    fine, coarse = rounded(distribution, 1), rounded(distribution, step)
 
     def draw(rng: Generator, n: int) -> np.ndarray:
         return np.where(rng.random(n) < share, coarse.draw(rng, n), fine.draw(rng, n))
@@ -56,9 +58,9 @@ def heaped(law, step: int, share: float) -> Known:
     return Known(draw, log_prob, "count")
 
 
-def smooth(law) -> Known:
+def smooth(distribution) -> Known:
     """A density."""
-    return Known(lambda rng, n: law.rvs(n, random_state=rng), law.logpdf)
+    return Known(lambda rng, n: distribution.rvs(n, random_state=rng), distribution.logpdf)
 
 
 KNOWN = {

@@ -10,7 +10,7 @@ import torch
 from tests.estimators.frames_for_tests import small_flow
 
 from tessella.estimators import conditioning, network
-from tessella.estimators.coded import CodedRows
+from tessella.estimators.coding import CodedRows
 from tessella.models import SemiDiscrete
 
 COUNTS = (4, 3, 5, 2)
@@ -40,7 +40,7 @@ def flow(request):
         options = {"blocks": {"groups": 4, "max_steps": 300, "learning_rate": 0.01}}.get(
             request.param, {"max_steps": 2}
         )
-        fitted = small_flow(classes=24 if request.param != "blocks" else None, **options).fit(frame)
+        fitted = small_flow(components=24 if request.param != "blocks" else None, **options).fit(frame)
     assert (fitted.density_, fitted.exact_) == (request.param, request.param != "coupling")
     return fitted
 
@@ -50,7 +50,7 @@ def probabilities(flow):
     """Of all rows, exactly; of the flow through cells by a bound that is nearly tight."""
     with torch.no_grad():
         torch.manual_seed(0)
-        found = flow.model_.log_prob(ALL, 300).double().exp()
+        found = flow.model_.log_prob(ALL.long(), samples=300).double().exp()
     assert 0.97 < float(found.sum()) < 1.01
     return found / found.sum()
 
@@ -68,10 +68,10 @@ def conditions(number: int) -> list[dict[int, list[float]]]:
     ]
 
 
-def distance(rows: torch.Tensor, law: torch.Tensor) -> float:
+def distance(rows: torch.Tensor, expected: torch.Tensor) -> float:
     """Total variation between the shares of rows and a distribution over `ALL`."""
     shares = torch.stack([(rows == row).all(1).double().mean() for row in ALL])
-    return float((shares - law).abs().sum() / 2)
+    return float((shares - expected).abs().sum() / 2)
 
 
 def answer(flow, given) -> conditioning.Conditioned | None:
@@ -90,7 +90,7 @@ def test_rows_follow_the_enumerated_conditional_as_well_as_they_say(flow, probab
     for given in conditions({"coupling": 6, "blocks": 16}.get(flow.density_, 40)):
         meets = torch.stack([ALL[:, j] == value[0] for j, value in given.items()]).all(0)
         mass = float(probabilities[meets].sum())
-        law = torch.where(meets, probabilities, 0) / mass
+        conditional = torch.where(meets, probabilities, 0) / mass
         torch.manual_seed(1)
         if (found := answer(flow, given)) is None:
             assert mass < 3 * conditioning.FEWEST / conditioning.MOST_DRAWS, given
@@ -99,8 +99,9 @@ def test_rows_follow_the_enumerated_conditional_as_well_as_they_say(flow, probab
         assert bool(meets[((found.rows[:, None] == ALL).all(-1)).nonzero()[:, 1]].all())
         assert 0 < found.effective_sample_size <= ROWS
         worth = max(1, int(found.effective_sample_size))
-        independent = np.mean([distance(ALL[torch.multinomial(law, worth, replacement=True)], law) for _ in range(5)])
-        assert distance(found.rows, law) < 1.5 * independent + 0.05, (given, mass, found.effective_sample_size)
+        draws = [ALL[torch.multinomial(conditional, worth, replacement=True)] for _ in range(5)]
+        independent = np.mean([distance(drawn, conditional) for drawn in draws])
+        assert distance(found.rows, conditional) < 1.5 * independent + 0.05, (given, mass, found.effective_sample_size)
     assert refused < 10
     if flow.density_ == "mixture":
         assert refused == 0

@@ -6,8 +6,7 @@ import torch
 from tests.estimators.frames_for_tests import small_flow
 
 from tessella import MixtureFlow
-from tessella.models import SemiDiscrete
-from tessella.models.vectors import DensityModel
+from tessella.models import SemiDiscrete, VectorModel
 
 ROWS = np.random.default_rng(0).normal(size=(60, 2))
 
@@ -16,13 +15,13 @@ def small_mixture(**options) -> MixtureFlow:
     return MixtureFlow(components=2, blocks=1, width=8, max_steps=3, device="cpu", progress=False, **options)
 
 
-CASES = {"tabular": (small_flow, SemiDiscrete), "mixture": (small_mixture, DensityModel)}
+CASES = {"tabular": (small_flow, SemiDiscrete), "mixture": (small_mixture, VectorModel)}
 
 
 @pytest.mark.parametrize(("make", "model"), CASES.values(), ids=CASES)
 def test_threads_train_and_are_given_back(make, model, monkeypatch, tmp_path):
     seen, loss, before = set(), model.loss, torch.get_num_threads()
-    monkeypatch.setattr(model, "loss", lambda self, batch: seen.add(torch.get_num_threads()) or loss(self, batch))
+    monkeypatch.setattr(model, "loss", lambda self, *batch: seen.add(torch.get_num_threads()) or loss(self, *batch))
     flow = make(threads=2).fit(ROWS)
     assert seen == {2} == {flow.threads_}
     flow.score_samples(ROWS), flow.sample(2)

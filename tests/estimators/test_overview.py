@@ -9,9 +9,8 @@ import pytest
 import torch
 from tests.estimators.frames_for_tests import KINDS, mixed_columns, pandas_frame, small_flow
 
-from tessella.estimators import cell_maps
-from tessella.estimators.fidelity import associations, marginals
-from tessella.estimators.overview import Overview, gather
+from tessella.estimators.overview import Overview, cell_maps, gather
+from tessella.estimators.overview.fidelity import associations, marginals
 
 ROWS, TEST = 240, 60
 
@@ -76,7 +75,7 @@ def test_likelihoods_are_those_of_the_held_out_rows(overview, flow, frame):
     assert own["error"] == pytest.approx(scores.std() / TEST**0.5, rel=0.15)
     assert (own["exact"], own["lead"]) == (False, 0.0)
     assert [baseline["name"] for baseline in baselines] == [
-        "latent classes",
+        "mixture of categoricals",
         "Chow-Liu tree",
         "causal transformer",
         "independent columns",
@@ -130,7 +129,7 @@ def test_rare_categories_are_put_together():
     names = [f"n{i}" for i in range(30) for _ in range(30 - i)]
     frame = pd.DataFrame({"name": names, "other": ["a", "b", "b"] * (len(names) // 3)})
     flow = small_flow(max_steps=1).fit(frame)
-    rows = flow.encoding_.encode([names, frame["other"].tolist()])
+    rows = flow.encoding_.join(*flow.encoding_.encode([names, frame["other"].tolist()]))
     marginal = marginals(flow.encoding_, rows, rows)[0]
     assert marginal["labels"] == [f"n{i}" for i in range(12)] + ["18 others"]
     assert marginal["real"][0] == pytest.approx(30 / len(names))
@@ -142,7 +141,7 @@ def test_associations_know_one_from_none():
     sex = rng.choice(["F", "M"], 4000)
     frame = pd.DataFrame({"a": sex, "b": np.where(sex == "F", "x", "y"), "c": rng.standard_normal(4000)})
     flow = small_flow(max_steps=1).fit(frame)
-    rows = flow.encoding_.encode([frame[name].tolist() for name in frame])
+    rows = flow.encoding_.join(*flow.encoding_.encode([frame[name].tolist() for name in frame]))
     shuffled = torch.stack([column[torch.randperm(len(rows))] for column in rows.T], 1)
     found = associations(flow.encoding_, rows, shuffled)
     real, sampled = torch.tensor(found["real"]), torch.tensor(found["sampled"])
@@ -155,7 +154,7 @@ def test_associations_know_one_from_none():
     assert found["difference_of_halves"] < 0.02
 
 
-def test_mosaics_are_the_learned_cells(overview, flow):
+def test_cell_maps_are_the_learned_cells(overview, flow):
     assert {picture["name"] for picture in overview.cell_maps} == {"children", "note"}
     for picture in overview.cell_maps:
         embedding = flow.embedding(picture["name"])

@@ -6,8 +6,8 @@ import pytest
 import torch
 from tests.estimators.frames_for_tests import small_flow
 
-from tessella.data.tables.columns import Column, learn
-from tessella.data.tables.encoding import Encoding
+from tessella.data import Column, Encoding
+from tessella.data.tables.columns import learn
 from tessella.data.tables.grids import grid_step
 from tessella.estimators.marginals import Marginals
 
@@ -44,14 +44,14 @@ def test_values_come_back_as_they_went_in(values, gone):
     given = [*values.tolist()[gone:], *[None] * gone]
     column = learn("x", given, None, None)
     encoding = Encoding((column,))
-    rows = encoding.encode([given])
-    assert encoding.decode(rows) == [given]
+    codes, numbers = encoding.encode([given])
+    assert encoding.decode(codes, numbers) == [given]
     assert Column.from_json(column.to_json()) == column
     states = len(column.atoms) + 1 + (gone > 0)
     assert encoding.counts == ((states,) if states > 1 else (1,))
     assert sum(column.state_frequencies) == len(given)
     if states > 1:
-        assert torch.bincount(rows[:, 0].long()).tolist() == list(column.state_frequencies)
+        assert torch.bincount(codes[:, 0]).tolist() == list(column.state_frequencies)
 
 
 def test_columns_of_older_files_are_read():
@@ -94,9 +94,9 @@ def test_a_flow_gives_atoms_masses(zeros):
     given = flow.sample(50, {"x": 0.0}, random_state=0)
     assert (given["x"] == 0).all()
     assert (given["group"] == "a").mean() > 0.9
-    marginals = Marginals(flow.model_, flow.encoding_)
-    drawn = flow.encoding_.encode([[*zeros[name].tolist()] for name in zeros])[:1].repeat(4000, 1)
-    drawn[:, flow.encoding_.tokens(1)] = marginals.draw(1, 4000)
-    share = np.mean([value == 0 for value in flow.encoding_.decode(drawn)[1]])
-    atom = drawn[drawn[:, flow.encoding_.tokens(1)[0]] != 1]
+    marginals, encoding = Marginals(flow.model_, flow.encoding_), flow.encoding_
+    drawn = encoding.join(*encoding.encode([zeros[name].tolist() for name in zeros]))[:1].repeat(4000, 1)
+    drawn[:, encoding.tokens(1)] = marginals.draw(1, 4000)
+    share = np.mean([value == 0 for value in encoding.decode(*encoding.split(drawn))[1]])
+    atom = drawn[drawn[:, encoding.tokens(1)[0]] != 1]
     assert float(marginals.log_prob(1, atom)[0].exp()) == pytest.approx(share, abs=0.04)

@@ -8,8 +8,8 @@ import pytest
 import torch
 from tests.estimators.frames_for_tests import small_flow
 
+from tessella.data import Encoding
 from tessella.data.tables.columns import learn
-from tessella.data.tables.encoding import Encoding
 from tessella.estimators import TabularFlow
 from tessella.estimators.audits import audit, grid_of, measure
 from tessella.estimators.baselines import fit_baselines
@@ -43,17 +43,17 @@ def with_model(flow: TabularFlow, model: SemiDiscrete) -> TabularFlow:
 class Inflated(SemiDiscrete):
     """0.3 nats too many for every row."""
 
-    def elbo(self, codes):
-        return super().elbo(codes) + 0.3
+    def elbo(self, *batch):
+        return super().elbo(*batch) + 0.3
 
 
 class Scrambled(SemiDiscrete):
     """Colours of other rows: right columns, wrong rows."""
 
     def sample(self, rows):
-        drawn = super().sample(rows)
-        drawn[:, 0] = drawn[torch.randperm(rows), 0]
-        return drawn
+        codes, numbers = super().sample(rows)
+        codes[:, 0] = codes[torch.randperm(rows), 0]
+        return codes, numbers
 
 
 def verdicts(flow: TabularFlow) -> dict[str, bool | None]:
@@ -106,7 +106,10 @@ def test_values_are_those_of_score_samples(flow):
 
 
 COLUMNS = {
-    "a number with holes and zeros": [table()["colour"].tolist(), table()["weight"].replace(np.nan, None).tolist()],
+    "a number with missing values and zeros": [
+        table()["colour"].tolist(),
+        table()["weight"].replace(np.nan, None).tolist(),
+    ],
     "a count": [list("ab") * 250, np.random.default_rng(1).poisson(40, ROWS).tolist()],
     "a number with long tails": [np.random.default_rng(2).standard_cauchy(ROWS).tolist()],
 }
@@ -116,8 +119,9 @@ COLUMNS = {
 def test_grids_hold_all_rows(columns):
     """Exact models of such tables integrate to one over them."""
     encoding = Encoding(tuple(learn(f"column {i}", values, None, None) for i, values in enumerate(columns)))
-    rows = encoding.encode(columns)
-    (model,) = fit_baselines(encoding, rows[:400], rows[400:], names=("latent classes",))
+    batch = encoding.encode(columns)
+    train, validation = tuple(part[:400] for part in batch), tuple(part[400:] for part in batch)
+    (model,) = fit_baselines(encoding, train, validation, names=("mixture of categoricals",))
     grid = grid_of(encoding, model.sample(4000), 40_000)
     assert grid is not None
     result = integral_audit(model, grid)

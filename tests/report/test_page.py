@@ -106,7 +106,7 @@ def test_the_figures_are_those_of_the_overview(overview, read):
 
 
 def race(overview: dict[str, Any], lead: float, error: float = 0.05) -> dict[str, Any]:
-    """The flow ahead of latent classes by so much, and of the others by 2 nats more."""
+    """The flow ahead of the mixture of categoricals by so much, and of the others by 2 nats more."""
     for extra, each in zip((0, 0, 2, 2, 2), overview["likelihoods"], strict=True):
         own = each is overview["likelihoods"][0]
         each |= {"nll": 10.0 if own else 10 + lead + extra, "error": 0.1}
@@ -117,10 +117,26 @@ def race(overview: dict[str, Any], lead: float, error: float = 0.05) -> dict[str
 @pytest.mark.parametrize(
     ("lead", "title", "story"),
     [
-        (1.0, "TabularFlow predicts these rows best", "2.7 times likelier under it than under latent classes"),
-        (0.08, "TabularFlow and latent classes predict these rows about equally well", "no clear difference"),
-        (-0.08, "TabularFlow and latent classes predict these rows about equally well", "no clear difference"),
-        (-1.0, "Here latent classes predict rows better than TabularFlow", "2.7 times likelier under latent classes"),
+        (
+            1.0,
+            "TabularFlow predicts these rows best",
+            "2.7 times likelier under it than under the mixture of categoricals",
+        ),
+        (
+            0.08,
+            "TabularFlow and the mixture of categoricals predict these rows about equally well",
+            "no clear difference",
+        ),
+        (
+            -0.08,
+            "TabularFlow and the mixture of categoricals predict these rows about equally well",
+            "no clear difference",
+        ),
+        (
+            -1.0,
+            "Here the mixture of categoricals predicts rows better than TabularFlow",
+            "2.7 times likelier under the mixture of categoricals",
+        ),
     ],
 )
 def test_the_headline_says_who_won(overview, lead, title, story):
@@ -135,7 +151,7 @@ def test_the_headline_says_who_won(overview, lead, title, story):
     [
         ("causal transformer", "the causal transformer predicts"),
         ("Chow-Liu tree", "the Chow-Liu tree predicts"),
-        ("latent classes", "latent classes predict"),
+        ("mixture of categoricals", "the mixture of categoricals predicts"),
         ("independent columns", "independent columns predict"),
     ],
 )
@@ -166,7 +182,7 @@ def test_it_says_how_numbers_are_measured(overview, read):
 def test_a_difference_that_nobody_will_notice_is_called_small(overview):
     title, story = verdict(race(overview, -0.01, error=0.001))
     assert "about equally well" in title
-    assert "in favour of latent classes: a clear difference, but a small one" in story
+    assert "in favour of the mixture of categoricals: a clear difference, but a small one" in story
 
 
 def test_validation_rows_are_not_called_unseen(overview):

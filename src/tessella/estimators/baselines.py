@@ -27,7 +27,7 @@ PLAN = Plan(
 
 @dataclass(frozen=True)
 class FittedBaseline:
-    """log p(row) = log P(codes) + log p(numbers | codes): a discrete model of the rows of a mixed table, a `Likelihood`."""
+    """log p(row) = log P(codes) + log p(numbers | codes): a `Likelihood` of mixed rows from a model of codes."""
 
     name: str
     model: Baseline

@@ -48,7 +48,8 @@ def _config(params: dict[str, Any], fitted: dict[str, Any]) -> TableConfig:
 
 
 def _renamed(name: str) -> str:
-    """
+    """The name of a weight in format 3.
+
     >>> _renamed("dequantizer.scale.t")
     'dequantizer.numbers.scale.t'
     """

@@ -235,7 +235,7 @@ class MixtureFlow(DensityMixin, BaseEstimator):
 
     def _scales(self, rows: np.ndarray) -> np.ndarray:
         """Standard deviations; each column must have one."""
-        scales = rows.std(0)
+        scales: np.ndarray = rows.std(0)
         for column in np.flatnonzero(~(scales > 0) | ~np.isfinite(scales)):
             name = getattr(self, "feature_names_in_", range(len(scales)))[column]
             raise ValueError(

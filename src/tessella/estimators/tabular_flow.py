@@ -151,7 +151,7 @@ class TabularFlow(DensityMixin, BaseEstimator):
 
     @limited_threads
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn the joint distribution of the rows of a pandas, polars or pyarrow table or a 2-D array; `y` is ignored."""
+        """Learn the distribution of the rows of a pandas, polars or pyarrow table or a 2-D array; `y` is ignored."""
         self._check_parameters()
         frame = frames.read(X)
         frames.check_rows(frame, least=2)
@@ -267,7 +267,7 @@ class TabularFlow(DensityMixin, BaseEstimator):
         for name in (*_FITTED, *_TRAINED):
             setattr(flow, name, said["fitted"][name])
         codes = None if said["codes"] is None else Codes.from_json(flow.encoding_, said["codes"])
-        flow.config_ = configs.from_json(TableConfig, said["config"])
+        flow.config_ = configs.from_json(TableConfig, said["config"])  # type: ignore[type-abstract]
         flow.model_ = build(flow.config_, flow.encoding_, codes)
         saving.give_weights(flow.model_, weights, Path(folder))
         to_device(flow.model_, device)

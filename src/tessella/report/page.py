@@ -9,7 +9,7 @@ from tessella.report.markup import Markup, join, tag
 from tessella.report.sections import SECTIONS, header
 from tessella.report.usage import reading, usage
 
-FILE, FORMAT = "overview.json", 2
+FILE, FORMAT = "overview.json", 3
 
 
 def write_page(source: dict[str, Any] | Path, out: Path, model: str = "model") -> Path:
@@ -33,7 +33,10 @@ def read_overview(folder: Path) -> dict[str, Any]:
         raise FileNotFoundError(f"{folder}: no {FILE} there; expected a folder that `tessella fit` made")
     overview: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     if overview.get("format") != FORMAT:
-        raise ValueError(f"{path}: got format {overview.get('format')!r}; this version reads format {FORMAT}")
+        raise ValueError(
+            f"{path}: got format {overview.get('format')!r}; this version reads format {FORMAT}, "
+            "run `tessella fit` again"
+        )
     return overview
 
 

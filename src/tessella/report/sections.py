@@ -34,7 +34,7 @@ def header(overview: Overview) -> Markup:
 
 
 def likelihood(overview: Overview) -> Markup:
-    """The model beside the plain ones."""
+    """The model beside its baselines."""
     return charts.gains(overview["likelihoods"])
 
 
@@ -65,7 +65,7 @@ def pairs(overview: Overview) -> Markup:
 
 
 def cells(overview: Overview) -> Markup:
-    """The cell_maps."""
+    """The cell maps."""
     pictures = [
         tag("figure", tag("figcaption", picture["name"]), charts.cell_map(picture)) for picture in overview["cell_maps"]
     ]
@@ -99,7 +99,7 @@ def table(overview: Overview) -> Markup:
     for column in overview["columns"]:
         categories = f"{column['categories']:,}" if column["categories"] else ""
         missing = f"{100 * column['missing']:.1f}%" if column["missing"] else "none"
-        measure = column.get("measure", "") or "masses on categories"  # overviews of the first format may not say
+        measure = column["measure"] or "masses on categories"
         body.append(_line(column["name"], [column["kind"], categories, missing, measure]))
     return tag("div", _table([head, *body]), class_="scroll")
 

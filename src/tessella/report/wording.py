@@ -7,6 +7,7 @@ SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 SPACE = "\u00a0"  # at which no line ends
 MINUS, TIMES = "\u2212", "\u00d7"
 CLEAR = 2.0  # standard errors
+SEVERAL = {"independent columns"}  # baselines whose name is a plural
 SMALL = 0.02  # nats per row: a row is two hundredths likelier, which nobody will notice
 
 
@@ -88,11 +89,21 @@ def learned(overview: dict[str, Any]) -> str:
     return f"{began}, and brought {gain} nats: {number(said['after'], 3)}."
 
 
+def named(baseline: dict[str, Any]) -> str:
+    """A baseline's name in a sentence.
+
+    >>> named({"name": "Chow-Liu tree"}), named({"name": "independent columns"})
+    ('the Chow-Liu tree', 'independent columns')
+    """
+    name = str(baseline["name"])
+    return name if name in SEVERAL else f"the {name}"
+
+
 def verdict(overview: dict[str, Any]) -> tuple[str, str]:
     """Who predicts unseen rows best, and by how much: a headline and the sentences that go with it."""
     own, *baselines = overview["likelihoods"]
-    best, plain = min(baselines, key=lambda baseline: baseline["nll"]), baselines[-1]
-    named = best["name"] if best["name"].endswith("s") else f"the {best['name']}"
+    best, independent = min(baselines, key=lambda baseline: baseline["nll"]), baselines[-1]
+    other = named(best)
     seen = f"On {overview['scored_rows']:,} {overview['held_out']} rows"
     seen += " that it never saw, " if overview["held_out"] == "test" else ", "
     most = "" if own["exact"] else "at most "
@@ -100,18 +111,18 @@ def verdict(overview: dict[str, Any]) -> tuple[str, str]:
     by = nats(abs(best["lead"]), best["lead_error"])
     clear = abs(best["lead"]) > CLEAR * best["lead_error"]
     if not clear or abs(best["lead"]) < SMALL:
-        title = f"{own['name']} and {named} predict these rows about equally well"
-        ahead = own["name"] if best["lead"] > 0 else named
+        title = f"{own['name']} and {other} predict these rows about equally well"
+        ahead = own["name"] if best["lead"] > 0 else other
         what = f"in favour of {ahead}: a clear difference, but a small one" if clear else "which is no clear difference"
-        far = f" Under independent columns an average row is {times(plain['lead'])} less likely."
-        said = best is not plain and plain["lead"] > SMALL
+        far = f" Under independent columns an average row is {times(independent['lead'])} less likely."
+        said = best is not independent and independent["lead"] > SMALL
         return title, f"{figure}Between the two lie {by} nats per row, {what}.{far if said else ''}"
     if best["lead"] > 0:
-        also = "" if best is plain else f" {times(plain['lead'])} likelier than under independent columns."
-        ratio = f"An average row is {times(best['lead'])} likelier under it than under {named}, the best of the "
-        title = f"{own['name']} predicts these rows best, ahead of {named} by {number(best['lead'])} nats"
-        return title, f"{figure}{ratio}others{'; it is' + also if also else '.'}"
-    one = "" if best["name"].endswith("s") else "s"
-    title = f"Here {named} predict{one} rows better than {own['name']}"
-    ratio = f"An average row is {times(-best['lead'])} likelier under {named}: {by} nats per row. "
+        far = f"; it is {times(independent['lead'])} likelier than under independent columns"
+        ratio = f"An average row is {times(best['lead'])} likelier under it than under {other}, the best of the "
+        title = f"{own['name']} predicts these rows best, ahead of {other} by {number(best['lead'])} nats"
+        return title, f"{figure}{ratio}baselines{'' if best is independent else far}."
+    predicts = "predict" if best["name"] in SEVERAL else "predicts"
+    title = f"Here {other} {predicts} rows better than {own['name']}"
+    ratio = f"An average row is {times(-best['lead'])} likelier under {other}: {by} nats per row. "
     return title, f"{figure}{ratio}Train longer, or use that model for likelihoods."

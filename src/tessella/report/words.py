@@ -3,13 +3,13 @@
 from typing import Any
 
 from tessella.report.markup import Markup, join, tag
-from tessella.report.wording import duration, ended, learned, number
+from tessella.report.wording import duration, ended, learned, named, number
 
 Overview = dict[str, Any]
 
 WITHOUT_TEST = (
-    "There was no test part: these are the validation rows, which decided when training stopped and how the plain "
-    "models were set. Fit with a test fraction for numbers that owe nothing to the rows they are measured on."
+    "There was no test part: these are the validation rows, which decided when training stopped and how the "
+    "baselines were set. Fit with a test fraction for numbers that owe nothing to the rows they are measured on."
 )
 
 NUMBERS = (
@@ -22,9 +22,7 @@ NUMBERS = (
 def likelihood(overview: Overview) -> Markup:
     """What the bars are."""
     fewer = [each for each in overview["likelihoods"] if each["learned_from"] < overview["parts"]["train"]]
-    given = "".join(
-        f" {each['name'][0].upper()}{each['name'][1:]} learned from {each['learned_from']:,} rows." for each in fewer
-    )
+    given = "".join(f" {_sentence(named(each))} learned from {each['learned_from']:,} rows." for each in fewer)
     numbers = any(not column["categories"] for column in overview["columns"])
     who = "All of them see" if overview["exact"] else "The others see"
     measured = f" {NUMBERS.format(who)}" if numbers else ""
@@ -114,6 +112,10 @@ def table(overview: Overview) -> Markup:
         "Types were inferred where none were given. If one is wrong, say so: tessella fit data.csv --types age "
         "continuous",
     )
+
+
+def _sentence(said: str) -> str:
+    return said[0].upper() + said[1:]
 
 
 def _percent(share: float) -> str:

@@ -30,7 +30,7 @@ def _values(encoding: Encoding, batch: Batch) -> Iterator[Tensor]:
 
 
 class Codes:
-    """Rows of an `Encoding` -> codes (B, N): the categorical columns as they are, then for every number a group of parts.
+    """Rows of an `Encoding` -> codes (B, N): categorical columns as they are, then for every number a group of parts.
 
     A group is neighbouring bins and rare atoms, a frequent atom, or missing. Inside it, numbers are as they are in the
     column alone.
@@ -126,4 +126,6 @@ def _grouped(distribution: NumberDistribution, most: int) -> Tensor:
     group = torch.empty_like(parts)
     group[order] = (share * max(1, ceil(most * float(here.sum())))).long()
     group[alone] = most + parts[alone]
-    return group.unique(return_inverse=True)[1]
+    _, renumbered = group.unique(return_inverse=True)
+    assert isinstance(renumbered, Tensor)
+    return renumbered

@@ -42,8 +42,8 @@ class CodedRows(nn.Module):
 
     def log_prob(self, *batch: Tensor, samples: int | None = None) -> Tensor:
         """Log-likelihood of each row, (B); `samples` changes nothing."""
-        parts = zip(*(part.cpu().split(ROWS_AT_ONCE) for part in batch), strict=True)
-        return torch.cat([self._log_prob(*part) for part in counted(list(parts))])
+        parts = list(zip(*(part.cpu().split(ROWS_AT_ONCE) for part in batch), strict=True))
+        return torch.cat([self._log_prob(*part) for part in counted(parts)])
 
     def _log_prob(self, *batch: Tensor) -> Tensor:
         log_prob = self.model.log_prob(self.codes.codes(*batch).to(self.device)).double()

@@ -79,7 +79,9 @@ def _cell_map(flow: "TabularFlow", name: str, points: Tensor) -> CellMap:
 def _projected(positions: Tensor) -> Tensor:
     """The two coordinates along which the anchors vary most, (K, 2)."""
     centred = positions - positions.mean(0)
-    return centred @ torch.linalg.svd(centred, full_matrices=False).Vh[:2].mT
+    _, _, directions = torch.linalg.svd(centred, full_matrices=False)
+    planar: Tensor = centred @ directions[:2].mT
+    return planar
 
 
 def _window(anchors: Tensor) -> tuple[float, float, float, float]:
