@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+LEGACY = Path(__file__).parent.parent / "legacy" / "0.1.0" / "run"
 PROGRAM = [sys.executable, "-c", "from tessella.cli import main; main()"]
-SMALL = ["--dim", "2", "--blocks", "2", "--width", "16", "--layers", "1", "--noise-width", "16", "--no-progress"]
+SMALL = ["--preset", "small", "--density.blocks", "2", "--density.width", "16", "--noise.width", "16", "--no-progress"]
 
 
 def tessella(*arguments: str, expect: int = 0) -> str:
@@ -57,13 +58,46 @@ def test_samples_are_rows_with_known_categories(run, tmp_path):
     tessella("sample", str(run), "--rows", "25", "--out", str(tmp_path / "s.csv"))
     with (tmp_path / "s.csv").open() as file:
         header, *rows = list(csv.reader(file))
-    schema = load_table("nursery").schema
-    assert header == [variable.name for variable in schema.variables]
-    assert schema.encode(rows).shape == (25, 8)
+    encoding = load_table("nursery").encoding
+    assert header == [column.name for column in encoding.columns]
+    assert encoding.encode(list(zip(*rows, strict=True)))[0].shape == (25, 8)
+
+
+OWN = "size,colour,weight\n" + "".join(f"{'SML'[i % 3]},{'rgb'[i % 2]},{i % 7 + i / 100}\n" for i in range(200))
+
+
+@pytest.mark.parametrize("method", ["voronoi", "simplex"])
+def test_a_table_of_ones_own_is_trained_and_evaluated(method, tmp_path):
+    """Categories and a number, by the recipe that is the same on all tables, made small."""
+    (tmp_path / "shop.csv").write_text(OWN)
+    small = [
+        "--density.blocks",
+        "1",
+        "--density.width",
+        "8",
+        "--noise.width",
+        "8",
+        "--noise.blocks",
+        "1",
+        "--steps",
+        "4",
+    ]
+    asked = ["train", str(tmp_path / "shop.csv"), "--method", method, "--out", str(tmp_path / "run"), "--no-progress"]
+    said = tessella(*asked, *small, "--warmup-steps", "0", "--batch-size", "32", "--accelerator", "cpu")
+    assert "shop: validation bound" in said
+    assert "20 rows" in tessella("evaluate", str(tmp_path / "run"), "--samples", "5")
+    drawn = tessella("sample", str(tmp_path / "run"), "--rows", "2")
+    assert '"size","colour","weight"' in drawn
+    refused = tessella(
+        "train", str(tmp_path / "shop.csv"), "--method", "transformer", "--out", str(tmp_path / "t"), expect=1
+    )
+    assert "got 1 columns of numbers; expected categories only" in refused
 
 
 def test_data_commands():
-    assert "nursery" in tessella("data", "list")
+    said = tessella("data", "list")
+    assert "nursery" in said
+    assert "bsds300      1,300,000 rows  63 real numbers" in said
     assert "ok   mushroom" in tessella("data", "check", "mushroom")
     assert "expected one of" in tessella("data", "get", expect=1)
     assert "mushrooms" in tessella("data", "check", "mushrooms", expect=1)
@@ -84,8 +118,10 @@ def test_errors_are_one_line_and_an_exit_code(tmp_path):
     said = tessella("evaluate", str(tmp_path), expect=1)
     assert "no config.json there" in said
     assert "Traceback" not in said
-    said = tessella("train", "custom", "--name", "titanic", "--out", str(tmp_path / "t"), expect=1)
-    assert "data: got 'titanic'; expected one of connect4" in said
+    said = tessella("train", "titanic", "--out", str(tmp_path / "t"), expect=1)
+    assert "table 'titanic': not known; expected one of connect4" in said
+    said = tessella("evaluate", str(LEGACY), expect=1)
+    assert "a run of tessella 0.1.0" in said
 
 
 def test_map_into_a_cell(tmp_path):
@@ -103,5 +139,8 @@ def test_demo(tmp_path):
 
 
 def test_help_is_worth_reading():
-    assert "Coupling blocks" in tessella("train", "custom", "--help")
+    said = tessella("train", "mushroom", "--help")
+    assert "Coupling blocks" in said
+    assert "--cells.dim" in said
+    assert "--cells.box" not in tessella("train", "mushroom", "--method", "simplex", "--help")
     assert "importance samples" in tessella("evaluate", "--help")

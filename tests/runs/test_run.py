@@ -91,5 +91,7 @@ def test_divergence_of_the_target_from_itself_and_from_its_marginals(tmp_path, m
 
 def test_a_folder_of_an_older_version_is_refused_with_advice():
     folder = Path(__file__).parent.parent / "legacy" / "0.1.0" / "run"
-    with pytest.raises(ValueError, match=r"a run of tessella 0\.1\.0.*train it again, or evaluate it with that version"):
+    with pytest.raises(
+        ValueError, match=r"a run of tessella 0\.1\.0.*train it again, or evaluate it with that version"
+    ):
         load_run(folder)

@@ -87,7 +87,11 @@ class LogisticMixture(Elementwise):
     def _split(self, c: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """log w, m, log r, (*batch, M, n) each, and the affine map's coefficients."""
         weight, centre, raw, affine = c.split([self.components, self.components, self.components, 2], -2)
-        start = SPREAD * torch.arange(1 - self.components, self.components, 2, dtype=c.dtype, device=c.device) / self.components
+        start = (
+            SPREAD
+            * torch.arange(1 - self.components, self.components, 2, dtype=c.dtype, device=c.device)
+            / self.components
+        )
         return weight.log_softmax(-2), centre + start[:, None], bounded_log_scale(raw), affine
 
     def _logit(self, x: Tensor, log_weight: Tensor, centre: Tensor, log_scale: Tensor) -> tuple[Tensor, Tensor]:

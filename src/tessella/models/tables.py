@@ -24,7 +24,6 @@ from tessella.dequantizers.components import component_counts, components_in_cel
 from tessella.dequantizers.learned import Squashing
 from tessella.models.semidiscrete import SemiDiscrete
 
-
 TableModel = SemiDiscrete | Baseline
 """What scores and draws the rows of a table: bounds through cells, or exact values."""
 

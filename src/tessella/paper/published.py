@@ -44,7 +44,7 @@ FLOORS: dict[str, str] = {
 
 
 def below_floor(data: str, published: Published) -> bool:
-    """Whether a published value is too good to be one: under the entropy floor by more than three standard deviations."""
+    """Whether a published value is too good to be one: three standard deviations or more below the entropy floor."""
     floor = TABLES[data].floor
     return floor is not None and published.value < floor - 3 * published.spread
 

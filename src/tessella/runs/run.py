@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+
 from tessella import records
 from tessella.configs import from_json, to_json
 from tessella.contracts import Trainable

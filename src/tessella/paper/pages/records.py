@@ -68,7 +68,9 @@ def _checked(path: Path) -> Record:
     if missing:
         raise ValueError(f"{path}: no {', '.join(missing)}; expected a record of `tessella reproduce tables`")
     if record["floor"] is not None and record["iw_nll"] < record["floor"] - 3 * record["stderr"]:
-        raise ValueError(f"{path}: {record['iw_nll']} is below the entropy floor {record['floor']}; expected a valid value")
+        raise ValueError(
+            f"{path}: {record['iw_nll']} is below the entropy floor {record['floor']}; expected a valid value"
+        )
     return record | {"file": path.name}
 
 
