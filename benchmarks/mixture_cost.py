@@ -12,7 +12,7 @@ of the machine hits each of them.
 import argparse
 import time
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -21,6 +21,7 @@ import torch
 from torch import nn
 
 from tessella import checks, records
+from tessella.configs import to_json
 from tessella.densities import Density, DisjointMixtureConfig, FlowMixture
 from tessella.models import VectorModel
 from tessella.paper.figures.toys import draw_cost
@@ -105,7 +106,7 @@ def main() -> None:
             for which in ("disjoint", "ordinary"):
                 told = ", ".join(f"{k}: {r:.2f}" for k, r in shape[which]["training_step"]["ratios"].items())
                 print(f"D = {dim}, {which} mixture, training step by K, times that of K = 1: {told}", flush=True)
-    record = {"batch": BATCH, "config": asdict(CONFIG), "to_reach": TO_REACH, "shapes": shapes}
+    record = {"batch": BATCH, "config": to_json(CONFIG), "to_reach": TO_REACH, "shapes": shapes}
     records.write(args.out, {**record, **records.provenance(seed=0)})
     print(draw_cost(args.picture, shapes))
 

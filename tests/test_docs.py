@@ -3,28 +3,41 @@
 import json
 import re
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 import torch
 
 from benchmarks.defaults import line
+from tessella.dequantizers import CellsConfig
 from tessella.paper.pages.results import headline
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-CODE = re.compile(r"```python\n(.*?)```", re.DOTALL)
+CODE = re.compile(r"```python\n(.*?)```(?:\n+```text\n(.*?)```)?", re.DOTALL)  # a block, and what it prints
+NUMBER = re.compile(r"-?\d+\.\d+|-?\d+")
 LINK = re.compile(r"\]\((?!https?://)([^)#]+)\)")
 EXAMPLES = {page: blocks for page in PAGES if (blocks := CODE.findall(page.read_text()))}
 
 
 @pytest.mark.parametrize("page", EXAMPLES, ids=lambda page: page.name)
-def test_examples_run(page: Path, tmp_path, monkeypatch):
+def test_examples_run(page: Path, tmp_path, monkeypatch, capsys):
     """The blocks of a page run in order and share their names, as a reader would type them."""
     torch.set_default_dtype(torch.float32)
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
-    for block in EXAMPLES[page]:
-        exec(compile(block, str(page), "exec"), names)
+    with patch.dict(CellsConfig.kinds):  # a page may register its own
+        for block, shown in EXAMPLES[page]:
+            exec(compile(block, str(page), "exec"), names)
+            printed = capsys.readouterr().out
+            if shown:
+                assert NUMBER.sub("#", printed) == NUMBER.sub("#", shown)
+                assert numbers(printed) == pytest.approx(numbers(shown), rel=0.05, abs=0.03)
+
+
+def numbers(text: str) -> list[float]:
+    """Those of a text, in order: other processors round otherwise, and training makes more of it."""
+    return [float(number) for number in NUMBER.findall(text)]
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,19 @@
-"""tessella: likelihood models that join discrete and continuous data through learnable tessellations of space."""
+"""tessella: likelihood models that join discrete and continuous data through learnable tessellations of space.
+
+Everything of the method in one import: cells and the map into them, dequantizers, densities, models; the estimators for
+tables and vectors, which bring scikit-learn with them, are imported when first asked for.
+"""
 
 from typing import TYPE_CHECKING, Any
 
-from tessella.bijections import ActNorm, Bijection, CellBijection, Chain, Invert
+from tessella.bijections import ActNorm, Bijection, CellBijection, Chain, Coupling, Invert
+from tessella.contracts import Batch, Likelihood, Source, Trainable
+from tessella.data import Rows, TableShape
+from tessella.densities import Density, DisjointMixture, Flow, Gaussian, StudentT
+from tessella.dequantizers import Cells, Dequantizer
 from tessella.geometry import Box, Laguerre, Tessellation, Voronoi
+from tessella.models import FlowConfig, SemiDiscrete, VectorModel
+from tessella.training import TrainingConfig, fit
 from tessella.version import __version__
 
 if TYPE_CHECKING:
@@ -11,17 +21,36 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ActNorm",
+    "Batch",
     "Bijection",
     "Box",
     "CellBijection",
+    "Cells",
     "Chain",
+    "Coupling",
+    "Density",
+    "Dequantizer",
+    "DisjointMixture",
+    "Flow",
+    "FlowConfig",
+    "Gaussian",
     "Invert",
     "Laguerre",
+    "Likelihood",
     "MixtureFlow",
+    "Rows",
+    "SemiDiscrete",
+    "Source",
+    "StudentT",
+    "TableShape",
     "TabularFlow",
     "Tessellation",
+    "Trainable",
+    "TrainingConfig",
+    "VectorModel",
     "Voronoi",
     "__version__",
+    "fit",
 ]
 
 

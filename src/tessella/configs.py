@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, ClassVar, Self, TypeVar, get_args, get_type_hints
 
+__all__ = ["Choice", "changed", "from_json", "parse_changes", "to_json"]
+
 Config = TypeVar("Config")
 
 

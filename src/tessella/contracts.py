@@ -17,8 +17,9 @@ from typing import Any, Protocol, Self, runtime_checkable
 import torch
 from torch import Tensor
 
-Batch = tuple[Tensor, ...]
-"""Tensors of static shapes, (B, ...) each."""
+__all__ = ["Batch", "Bound", "Likelihood", "Source", "Trainable"]
+
+Batch = tuple[Tensor, ...]  # of static shapes, (B, ...) each
 
 
 @runtime_checkable

@@ -3,6 +3,7 @@
 import json
 import os
 import platform
+import shlex
 import subprocess
 import sys
 import time
@@ -46,10 +47,10 @@ def write(path: Path, record: dict[str, Any]) -> None:
 
 
 def _command() -> str:
-    """What was typed: `tessella ...`, or `python -m module ...`."""
+    """What was typed, as a shell takes it: `tessella ...`, or `python -m module ...`."""
     if sys.orig_argv[1:2] == ["-m"]:
-        return " ".join(["python", *sys.orig_argv[1:]])
-    return " ".join([Path(sys.argv[0]).name, *sys.argv[1:]])
+        return shlex.join(["python", *sys.orig_argv[1:]])
+    return shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
 
 
 def _cpu_name() -> str:

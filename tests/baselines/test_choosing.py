@@ -1,4 +1,4 @@
-"""Latent classes chosen by validation rows."""
+"""Mixtures of categoricals chosen by validation rows."""
 
 import pytest
 import torch
@@ -26,7 +26,7 @@ def test_the_classes_are_a_law_and_better_than_one_class():
 
 
 def test_a_row_of_no_class_is_left_to_chance():
-    """Its likelihood is at least that of independent columns times the weight of strangers."""
+    """Its likelihood is at least that of independent columns times the weight of the background component."""
     train = torch.tensor([[0, 0, 0], [1, 1, 1], [2, 2, 2]]).repeat(100, 1)
     strange = torch.tensor([[0, 1, 2]])
     found = fit_mixture((3, 3, 3), train, train, classes=3).log_prob(strange).exp()

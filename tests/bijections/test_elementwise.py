@@ -8,15 +8,15 @@ from hypothesis import strategies as st
 from tessella.bijections import LogisticMixture
 
 
-@given(modes=st.integers(1, 6), dtype=st.sampled_from([torch.float32, torch.float64]), seed=st.integers(0, 99))
-def test_a_mixture_is_increasing_and_finite_however_far_out_and_comes_back(modes, dtype, seed):
-    mixture = LogisticMixture(modes)
+@given(components=st.integers(1, 6), dtype=st.sampled_from([torch.float32, torch.float64]), seed=st.integers(0, 99))
+def test_a_mixture_is_increasing_and_finite_however_far_out_and_comes_back(components, dtype, seed):
+    mixture = LogisticMixture(components)
     coefficients = 3 * torch.randn(mixture.coefficients, 1, dtype=dtype, generator=torch.Generator().manual_seed(seed))
     x = torch.tensor([-1e6, -1e3, -10, -1, 0, 1, 10, 1e3, 1e6], dtype=dtype)[:, None]
     y, ladj = mixture.forward(x, coefficients)
     assert y.isfinite().all()
     assert ladj.isfinite().all()
-    assert (y.diff(dim=0) >= 0).all()  # between two narrow modes it rises by less than a digit
+    assert (y.diff(dim=0) >= 0).all()  # between two narrow components it rises by less than a digit
     v = torch.linspace(-20, 20, 9, dtype=dtype)[:, None]
     back, back_ladj = mixture.inverse(v, coefficients)
     again, ladj = mixture.forward(back, coefficients)
@@ -55,5 +55,5 @@ def test_one_mode_is_affine():
 
 
 def test_there_must_be_a_mode():
-    with pytest.raises(ValueError, match="modes: got 0; expected at least 1"):
+    with pytest.raises(ValueError, match="components: got 0; expected at least 1"):
         LogisticMixture(0)

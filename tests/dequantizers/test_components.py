@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from tessella.baselines import CategoricalMixture
-from tessella.densities import CellMixture, Gaussian, conditional_flow, token_flow
 from tessella.data.tables.shape import TableShape
+from tessella.densities import CellMixture, Gaussian, conditional_flow, token_flow
 from tessella.dequantizers import Dequantizer, RowContext, VoronoiCells
 from tessella.dequantizers.components import KNOTS, MOST, component_counts, components_in_cells
 from tessella.dequantizers.profiles import in_order, spread_out

@@ -2,8 +2,8 @@
 
 import torch
 
-from tessella.dequantizers.profiles import profile_positions
 from tessella.dequantizers import SimplexConfig, VoronoiConfig
+from tessella.dequantizers.profiles import profile_positions
 
 
 def test_an_order_that_nobody_told_shows_in_the_positions():

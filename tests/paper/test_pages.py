@@ -192,7 +192,7 @@ def test_ablations_are_grouped_and_sorted_by_validation(tmp_path):
 
 @pytest.mark.parametrize(
     ("change", "message"),
-    [({"iw_nll": 9.2}, "below the floor"), ({"stderr": None}, "no stderr")],
+    [({"iw_nll": 9.2}, "below the entropy floor"), ({"stderr": None}, "no stderr")],
 )
 def test_records_that_cannot_be_are_refused(change, message, tmp_path):
     made = {key: value for key, value in (record() | change).items() if value is not None or key == "partial"}

@@ -6,14 +6,13 @@ import pytest
 import torch
 
 from tessella.configs import changed, parse_changes
-from tessella.data import TABLES, load_table
+from tessella.data import TABLES, Rows, TableShape, load_table
 from tessella.paper.published import FLOORS, PUBLISHED, below_floor
 from tessella.paper.tables import speed
-from tessella.paper.tables.methods import build_network
-from tessella.paper.tables.recipes import BEST, DEFAULTS
+from tessella.paper.tables.recipes import BEST, DIFFERENCES, recipe_for
 from tessella.paper.tables.run import TableTask, importance_curve, recipe_of, run_table
 from tessella.paper.tables.speed import measure_sampling
-from tessella.runs.run import DataConfig
+from tessella.runs import DataConfig
 from tessella.training import TrainingConfig, load_best
 from tessella.training.pace import measure_pace
 
@@ -44,10 +43,11 @@ KEYS |= {
     "exact",
 }
 KEYS |= {"curve", "iw_curve", "model", "training", "matmul_precision", "simulated", "stopped", "test_rows_available"}
-FLOW = {"model.blocks": 2, "model.width": 8, "model.layers": 1, "model.noise_blocks": 1, "model.noise_width": 8}
+FLOW = {"model.density.blocks": 2, "model.density.width": 8, "model.density.layers": 1}
+FLOW |= {"model.noise.blocks": 1, "model.noise.width": 8}
 TRAINING = {"training.validation_rows": 40, "training.batch_size": 32}
 SMALL = {
-    "voronoi": FLOW | TRAINING | {"model.dim": 2},
+    "voronoi": FLOW | TRAINING | {"model.cells.dim": 2},
     "simplex": FLOW | TRAINING,
     "binary-argmax": FLOW | TRAINING,
     "discrete-flow": TRAINING | {"model.layers": 2, "model.width": 8},
@@ -58,7 +58,7 @@ SMALL = {
     "chow-liu": {},
 }
 EXACT = {"discrete-flow", "transformer", "blocks", "mixture", "independent", "chow-liu"}
-NURSERY = load_table("nursery").schema.counts
+NURSERY = load_table("nursery").encoding.shape
 COUNTED = {"mixture", "independent", "chow-liu"}
 
 
@@ -72,7 +72,7 @@ def single_precision():
     torch.set_default_dtype(torch.float32)
 
 
-@pytest.mark.parametrize("method", DEFAULTS)
+@pytest.mark.parametrize("method", BEST)
 def test_every_method_gives_a_valid_record(method, tmp_path):
     record = run_table(task(method), tmp_path)
     assert set(record) >= KEYS
@@ -120,7 +120,7 @@ def test_a_budgets_pace_is_measured_once(method, tmp_path, monkeypatch):
 
 
 def test_pace_leaves_model_and_noise_alone():
-    model = build_network(recipe_of(task("transformer")).model, (2, 3))
+    model = recipe_of(task("transformer")).model.build(TableShape((2, 3)))
     rows = Rows(torch.zeros(50, 2, dtype=torch.int64))
     weights = {name: weight.clone() for name, weight in model.state_dict().items()}
     noise = torch.get_rng_state()
@@ -140,14 +140,14 @@ def test_a_value_below_the_floor_is_an_error(tmp_path, monkeypatch):
 
 
 def test_importance_curve_of_weights_that_are_all_the_same_is_flat():
-    model = build_network(recipe_of(task("voronoi")).model, (2, 3))
+    model = recipe_of(task("voronoi")).model.build(TableShape((2, 3)))
     model.chunked_log_weights = lambda codes, samples: [torch.full((samples, len(codes)), -2.0)]
-    assert importance_curve(model, torch.zeros(5, 2), 10) == [[1, 2.0], [3, 2.0], [10, 2.0]]
+    assert importance_curve(model, (torch.zeros(5, 2),), 10) == [[1, 2.0], [3, 2.0], [10, 2.0]]
 
 
 def test_the_start_follows_the_seed(tmp_path):
     """Two seeds find two mixtures, so that several seeds are several models even where learning adds nothing."""
-    small = {"model.classes": 4, "model.width": 8, "model.noise_width": 8, **TRAINING}
+    small = {"model.components": 4, "model.width": 8, "model.noise.width": 8, **TRAINING}
     runs = {
         name: run_table(task("voronoi", preset="mixture-start", seed=seed, steps=1, changes=small), tmp_path / name)
         for name, seed in (("a", 0), ("b", 1), ("again", 0))
@@ -156,7 +156,7 @@ def test_the_start_follows_the_seed(tmp_path):
     assert started["a"] == started["again"] != started["b"]
     weights = {}  # of the mixture itself, not of the noise around it
     for name in ("a", "b"):
-        model = build_network(recipe_of(task("voronoi", preset="mixture-start", changes=small)).model, NURSERY)
+        model = recipe_of(task("voronoi", preset="mixture-start", changes=small)).model.build(NURSERY)
         load_best(model, tmp_path / name)
         weights[name] = model.density.base.log_weight.sort().values
     assert (weights["a"] - weights["b"]).abs().max() > 1e-3
@@ -164,13 +164,14 @@ def test_the_start_follows_the_seed(tmp_path):
 
 @pytest.mark.parametrize("preset", ["best", "affine", "mixture-start", "paper"])
 def test_recipes_are_what_the_method_says(preset):
-    for data in (*BEST, "nursery"):
+    for data in (*{data for _, data, _ in DIFFERENCES}, "nursery"):
         for method in ("voronoi",) if preset == "mixture-start" else ("voronoi", "simplex", "binary-argmax"):
             recipe = recipe_of(TableTask(DataConfig(data), method, preset, seed=3))
-            assert recipe.model.dequantizer == method
-            assert recipe.model.density == ("flat" if preset == "paper" else "token")
             assert recipe.training.seed == 3
-            assert (recipe.model.base == "classes") == (preset == "mixture-start")
+            assert recipe.model.kind == ("mixture-start" if preset == "mixture-start" else "flow")
+            if preset != "mixture-start":
+                assert recipe.model.cells.kind == method
+                assert recipe.model.density.kind == ("flat" if preset == "paper" else "coupling")
     with pytest.raises(ValueError, match="got 'paper' for 'transformer'; expected 'best'"):
         recipe_of(TableTask(DataConfig("nursery"), "transformer", "paper"))
     with pytest.raises(ValueError, match="these follow from --steps or --minutes"):
@@ -189,14 +190,18 @@ def test_names_tell_records_apart():
 
 
 def test_changes_teach():
-    recipe = DEFAULTS["voronoi"]
-    new = changed(recipe, parse_changes(["model.dim=2", "training.learning_rate=1", "model.noise_base=ball"]))
-    assert (new.model.dim, new.training.learning_rate, new.model.noise_base) == (2, 1.0, "ball")
-    assert recipe.model.dim != 2
+    recipe = BEST["voronoi"]
+    new = changed(recipe, parse_changes(["model.cells.dim=2", "training.learning_rate=1", "model.noise.base=ball"]))
+    assert (new.model.cells.dim, new.training.learning_rate, new.model.noise.base) == (2, 1.0, "ball")
+    assert recipe.model.cells.dim != 2
+    other = changed(recipe, parse_changes(["model.cells=laguerre", "model.density=flat"]))
+    assert (other.model.cells.kind, other.model.cells.dim) == ("laguerre", 6)
+    assert (other.model.density.kind, other.model.density.width) == ("flat", 128)
     for wrong, message in {
-        "model.dims=2": "'dims' is no field here; expected one of",
-        "model.dim=two": "got 'two'; expected a value like",
-        "model.dim": "expected FIELD=VALUE",
+        "model.cells.dims=2": "'dims' is no field here; expected one of",
+        "model.cells.dim=two": "got 'two'; expected a value like",
+        "model.cells=hexagons": "got 'hexagons'; expected one of voronoi",
+        "model.cells.dim": "expected FIELD=VALUE",
     }.items():
         with pytest.raises(ValueError, match=message):
             changed(recipe, parse_changes([wrong]))
@@ -210,8 +215,14 @@ def test_published_values_below_the_floor_are_known():
 
 def test_sampling_speed_counts_passes_and_rows(monkeypatch):
     methods = ("voronoi", "blocks", "transformer")
-    monkeypatch.setitem(BEST, "nursery", {name: SMALL[name] for name in methods})
+    for name in methods:
+        monkeypatch.setitem(DIFFERENCES, ("best", "nursery", name), SMALL[name])
     monkeypatch.setattr(speed, "METHODS", [(method, "best") for method in methods])
     record = measure_sampling("nursery", rows=(1, 20), accelerator="cpu", seed=0)
-    assert [one["passes"] for one in record["measured"]] == [SMALL["voronoi"]["model.blocks"], 3, 8]
+    assert [one["passes"] for one in record["measured"]] == [SMALL["voronoi"]["model.density.blocks"], 3, 8]
     assert all(value > 0 for one in record["measured"] for value in one["rows_per_second"])
+
+
+def test_any_other_table_gets_the_recipe_that_is_the_same_on_all():
+    assert recipe_for("titanic.csv") == BEST["voronoi"]
+    assert recipe_for("quantized-rings").model.density.kind == "flat"

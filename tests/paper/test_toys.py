@@ -7,9 +7,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from tessella.cli.reproduce.vectors import mixture_2d
+from tessella.cli.reproduce.toys import mixture_2d
 from tessella.data import TOYS
-from tessella.models.vectors import Bounded, DensityConfig, DensityModel, build_density
+from tessella.densities import DimensionwiseMixtureConfig, DisjointMixtureConfig, FlatCouplingConfig
+from tessella.densities.configs import Bounded
+from tessella.models import build_vectors
+from tessella.models.tables import number_of_parameters
 from tessella.nets import MLP
 from tessella.paper.figures.toys import _leads
 from tessella.paper.toys import (
@@ -22,7 +25,6 @@ from tessella.paper.toys import (
     compare,
     dimensionwise,
     fit_density,
-    number_of_parameters,
     toy_rows,
     without_cells,
 )
@@ -30,7 +32,7 @@ from tessella.training import FitResult
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "mixtures.md").read_text("utf-8")
-SMALL = DensityConfig(cells=8, blocks=1, component_blocks=1, width=8, layers=1, embedding=4)
+SMALL = DisjointMixtureConfig(cells=8, blocks=1, component_blocks=1, width=8, layers=1, embedding=4)
 MODELS = ("coupling", "dimensionwise", "mixture")
 BRIEF = replace(TRAINING, steps=60, batch_size=256, warmup_steps=0, validate_every=30, progress=False)
 
@@ -40,22 +42,28 @@ def single_precision():
     torch.set_default_dtype(torch.float32)
 
 
-@pytest.mark.parametrize(
-    "config", [MIXTURE, SMALL, replace(SMALL, geometry="laguerre")], ids=["preset", "small", "laguerre"]
-)
+@pytest.mark.parametrize("config", [MIXTURE, SMALL, replace(SMALL, weighted=True)], ids=["preset", "small", "laguerre"])
 @pytest.mark.parametrize("dim", [2, 7])
 def test_all_models_have_the_same_size(config, dim):
-    mixture = number_of_parameters(build_density(config, dim))
+    mixture = number_of_parameters(build_vectors(config, dim))
     for baseline in (without_cells(config, dim), dimensionwise(config, dim)):
-        size = number_of_parameters(build_density(baseline, dim))
+        size = number_of_parameters(build_vectors(baseline, dim))
         assert size == pytest.approx(mixture, rel=0.05 if config is MIXTURE else 0.15)
 
 
-@pytest.mark.parametrize("geometry", ["voronoi", "intervals"])
-@pytest.mark.parametrize(("dim", "cells"), [(2, 0), (3, 0), (1, 4), (2, 4), (3, 4)])
-def test_built_densities_train(dim, cells, geometry):
+FLAT = FlatCouplingConfig(blocks=2, width=8, layers=1)
+CUT = DimensionwiseMixtureConfig(cells=4, blocks=1, component_blocks=1, width=8, layers=1)
+FEW = replace(SMALL, cells=4)
+
+
+@pytest.mark.parametrize(
+    ("config", "dim"),
+    [(FLAT, 2), (FLAT, 3), *((config, dim) for config in (FEW, CUT) for dim in (1, 2, 3))],
+    ids=lambda value: getattr(value, "kind", value),
+)
+def test_built_densities_train(config, dim):
     """A few steps of gradient descent raise the likelihood of two far clusters; draws are finite."""
-    model = DensityModel(build_density(replace(SMALL, cells=cells, geometry=geometry), dim))
+    model = build_vectors(config, dim)
     x = torch.cat([torch.randn(300, dim), torch.randn(100, dim) * 3 + 8])
     model.initialize(x)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
@@ -68,13 +76,13 @@ def test_built_densities_train(dim, cells, geometry):
     assert model.density.sample((50,)).isfinite().all()
 
 
-def test_cells_find_eight_modes(tmp_path):
+def test_cells_find_eight_clusters(tmp_path):
     """At once, and after sixty steps still better than the flow without cells; training continues where it stood."""
     compared = compare("eight_gaussians", SMALL, BRIEF, tmp_path)
     assert compared.mixture.best.nll < compared.coupling.best.nll - 0.3
     record = json.loads(json.dumps(compared.record()))
     assert record["mixture"]["nll"] == compared.mixture.best.nll
-    assert record["coupling"]["model"]["cells"] == 0
+    assert record["coupling"]["model"]["kind"] == "flat"
     assert (record["steps"], record["training"]["steps"]) == (60, 60)
     again = compare("eight_gaussians", SMALL, BRIEF, tmp_path)
     assert again.mixture.best.nll == compared.mixture.best.nll
@@ -85,7 +93,7 @@ def test_the_rate_is_chosen_on_validation_rows_alone():
 
     def run(rate, validation, nll):
         result = FitResult(1, validation, validation + 1, steps=1, seconds=1.0, stopped="steps")
-        return Fitted(SMALL, build_density(SMALL, 2), replace(BRIEF, learning_rate=rate), result, nll, 0.1)
+        return Fitted(SMALL, SMALL.build((2,)), replace(BRIEF, learning_rate=rate), result, nll, 0.1)
 
     chosen = Chosen((run(0.1, 2.0, 5.0), run(0.2, 3.0, 4.0)))
     summary = chosen.summary()
@@ -96,7 +104,7 @@ def test_the_rate_is_chosen_on_validation_rows_alone():
 def test_the_nll_is_that_of_the_test_rows(tmp_path):
     fitted = fit_density(SMALL, toy_rows("two_moons"), replace(BRIEF, steps=2), tmp_path)
     with torch.no_grad():
-        nll = -fitted.density.log_prob(toy_rows("two_moons")["test"]).double()
+        nll = -fitted.density.log_prob(toy_rows("two_moons")["test"].tensors[0]).double()
     assert fitted.nll == pytest.approx(float(nll.mean()), abs=1e-5)
     assert fitted.stderr == pytest.approx(float(nll.std() / len(nll) ** 0.5), rel=1e-4)
 
@@ -115,7 +123,7 @@ def test_command_leaves_record_and_picture(tmp_path, capsys, monkeypatch):
 
 
 def test_borders_are_where_the_cell_changes():
-    tessellation = build_density(replace(SMALL, geometry="laguerre"), 2).base.tessellation
+    tessellation = replace(SMALL, weighted=True).build((2,)).base.tessellation
     x = 3 * torch.randn(500, 2)
     lead = _leads(tessellation, x)
     assert torch.equal(lead.argmax(-1), tessellation.nearest(x))

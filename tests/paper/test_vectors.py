@@ -11,12 +11,13 @@ from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTens
 
 from tessella import checks
 from tessella.cli.reproduce.vectors import continuous
-from tessella.data import VectorTable
+from tessella.data import Rows, VectorTable
 from tessella.data.vectors.registry import VECTORS
-from tessella.models.vectors import DensityConfig, DensityModel, SplineConfig, build_density
+from tessella.densities import DisjointMixtureConfig, FlatCouplingConfig, SplineConfig
+from tessella.models import build_vectors
+from tessella.models.tables import number_of_parameters
 from tessella.paper.pages.vectors import NEEDED, vectors_section
-from tessella.paper.published_vectors import PUBLISHED_VECTORS
-from tessella.paper.toys import number_of_parameters
+from tessella.paper.published import PUBLISHED_VECTORS
 from tessella.paper.vectors import VectorTask, recipe_of, run_vectors
 
 FLOW = {"model.cells": 4, "model.blocks": 2, "model.component_blocks": 2, "model.width": 8, "model.layers": 1}
@@ -36,7 +37,9 @@ def prepared(tmp_path, monkeypatch) -> Path:
     generator = torch.Generator().manual_seed(0)
     sign = torch.randint(2, (3000, 1), generator=generator) * 2.0 - 1
     rows = sign + 0.1 * torch.randn(3000, 6, generator=generator)
-    table = VectorTable("power", *rows.split([2000, 500, 500]), None, "a test", "none", "drawn for a test", 0)
+    table = VectorTable(
+        "power", *map(Rows, rows.split([2000, 500, 500])), None, "a test", "none", "drawn for a test", 0
+    )
     table.save(tmp_path / "data" / "power.prepared.safetensors", rows=1500)
     return tmp_path
 
@@ -66,7 +69,7 @@ def test_the_mixture_passes_the_flow_on_clusters(tmp_path):
 def test_a_budgets_pace_is_measured_once(tmp_path, monkeypatch):
     monkeypatch.setattr("tessella.training.run.usable", lambda: 2)  # so that a run has threads to choose
     monkeypatch.setattr("tessella.training.run.measure_pace", None)  # and would look for their pace
-    assert run_continuous(task("mixture", steps=0, minutes=0.02), tmp_path)["steps"] > 0
+    assert run_vectors(task("mixture", steps=0, minutes=0.02), tmp_path)["steps"] > 0
 
 
 def test_the_same_command_continues_the_run_it_finds(tmp_path):
@@ -80,12 +83,11 @@ def test_the_same_command_continues_the_run_it_finds(tmp_path):
 @pytest.mark.parametrize("preset", ["best", "paper"])
 @pytest.mark.parametrize("data", VECTORS)
 def test_mixture_and_coupling_flow_have_one_size(data, preset):
-    dim = VECTORS[data].columns
+    dim = VECTORS[data].extent.variables
     mixture, coupling = (recipe_of(VectorTask(data, method, preset), dim) for method in ("mixture", "coupling"))
-    blocks = [recipe.model.blocks + recipe.model.component_blocks for recipe in (mixture, coupling)]
-    assert blocks[0] == blocks[1]
+    assert mixture.model.blocks + mixture.model.component_blocks == coupling.model.blocks
     assert replace(mixture.training, learning_rate=coupling.training.learning_rate) == coupling.training
-    sizes = [number_of_parameters(build_density(recipe.model, dim)) for recipe in (mixture, coupling)]
+    sizes = [number_of_parameters(build_vectors(recipe.model, dim)) for recipe in (mixture, coupling)]
     assert sizes[1] == pytest.approx(sizes[0], rel=0.05)
 
 
@@ -97,16 +99,16 @@ def test_the_paper_has_no_spline():
 @pytest.mark.parametrize(
     "config",
     [
-        DensityConfig(cells=4, blocks=1, component_blocks=1, width=8),
-        DensityConfig(cells=4, blocks=1, component_blocks=1, width=8, geometry="laguerre", base="gaussian"),
-        DensityConfig(cells=0, blocks=1, component_blocks=1, width=8),
+        DisjointMixtureConfig(cells=4, blocks=1, component_blocks=1, width=8),
+        DisjointMixtureConfig(cells=4, blocks=1, component_blocks=1, width=8, weighted=True, base="gaussian"),
+        FlatCouplingConfig(blocks=2, width=8),
         SplineConfig(transforms=1, width=8, layers=1),
     ],
     ids=["mixture", "laguerre", "coupling", "spline"],
 )
 def test_the_training_step_never_looks_at_a_value(config):
     """On tensors without values, loss and gradient still work: what a step captured as a CUDA graph needs."""
-    model = DensityModel(build_density(config, 5))
+    model = build_vectors(config, 5)
     model.initialize(torch.randn(64, 5))
     with FakeTensorMode(allow_non_fake_inputs=True), checks.values(False):
         loss = model.loss(torch.randn(64, 5))
@@ -116,7 +118,7 @@ def test_the_training_step_never_looks_at_a_value(config):
 
 
 def test_the_cells_behind_a_flow_are_placed_by_what_the_flow_makes_of_the_rows():
-    density = build_density(DensityConfig(cells=4, blocks=1, component_blocks=1, width=8), 2)
+    density = DisjointMixtureConfig(cells=4, blocks=1, component_blocks=1, width=8).build((2,))
     x = torch.tensor([[1000.0, -5.0], [1000.0, 5.0], [3000.0, -5.0], [3000.0, 5.0]]).repeat(50, 1)
     density.initialize(x + 0.01 * torch.randn(200, 2))
     anchors = density.bijection.inverse_and_ladj(density.base.tessellation.anchors)[0]
@@ -124,7 +126,7 @@ def test_the_cells_behind_a_flow_are_placed_by_what_the_flow_makes_of_the_rows()
 
 
 def test_command_leaves_a_record_that_the_page_shows(tmp_path, capsys, monkeypatch):
-    config = replace(DensityConfig(), cells=4, blocks=1, component_blocks=1, width=8)
+    config = DisjointMixtureConfig(cells=4, blocks=1, component_blocks=1, width=8)
     monkeypatch.setattr("tessella.paper.vectors.MIXTURE", config)
     options = {"steps": 2, "out": tmp_path / "runs", "results": tmp_path / "results", "accelerator": "cpu"}
     for seed in (0, 1):

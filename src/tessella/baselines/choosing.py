@@ -1,4 +1,4 @@
-"""Latent classes, as many as validation rows like: what flows can start from."""
+"""A mixture of categoricals with as many components as validation rows like: what flows can start from."""
 
 import time
 from collections.abc import Sequence
@@ -14,32 +14,32 @@ CANDIDATES = (1, 16, 64, 128, 256)
 MOST_ROWS = 20_000
 ITERATIONS = 100
 DEARER = 4.0  # a candidate takes up to so many times as long as the one before
-BACKGROUND = 1e-3  # weight of the class whose columns are independent, for rows that belong to no other
+BACKGROUND = 1e-3  # weight of the background component, whose columns are independent, for rows that belong to no other
 
 
 def fit_mixture(
     counts: Sequence[int],
     train: Tensor,
     validation: Tensor,
-    classes: int = 0,
+    components: int = 0,
     seconds: float | None = None,
     seed: int = 0,
     progress: bool = False,
 ) -> CategoricalMixture:
-    """The mixture of products of categoricals that the validation rows like best, and a class of independent columns.
+    """The mixture of products of categoricals that the validation rows like best, and a background component.
 
     Args:
         counts: categories of each variable.
         train: rows of codes (B, N), in random order; the first 20,000 are used.
-        validation: rows that say when to stop, and how many classes.
-        classes: how many; 0 tries 1, 16, 64, 128 and 256, as long as more are better.
+        validation: rows that say when to stop, and how many components.
+        components: how many; 0 tries 1, 16, 64, 128 and 256, as long as more are better.
         seconds: candidates that would take longer are left out; None tries all.
         seed: of the random start.
         progress: show a progress bar.
     """
     best, value = None, -torch.inf
     rows, start = train[:MOST_ROWS], time.perf_counter()
-    for candidate in each([classes] if classes else CANDIDATES, "numbers of latent classes tried", progress):
+    for candidate in each([components] if components else CANDIDATES, "numbers of components tried", progress):
         began = time.perf_counter()
         mixture = CategoricalMixture(counts, candidate).to(train.device)
         mixture.fit(rows, validation, iterations=ITERATIONS, seed=seed)
@@ -55,7 +55,7 @@ def fit_mixture(
 
 
 def _with_background(mixture: CategoricalMixture, rows: Tensor) -> CategoricalMixture:
-    """One class more: the product of the marginals, with little weight."""
+    """One component more: the product of the marginals, with little weight."""
     wider = CategoricalMixture(mixture.counts, mixture.components + 1)
     rest = mixture.log_weight.new_tensor([log(BACKGROUND)])
     wider.log_weight = torch.cat([mixture.log_weight + log(1 - BACKGROUND), rest])

@@ -12,7 +12,8 @@ def pair_counts(a: Tensor, b: Tensor, count_a: int, count_b: int) -> tuple[Tenso
     """The keys a * count_b + b that occur, sorted, and how often; only these are held when there are many."""
     key = a * count_b + b
     if count_a * count_b > max(DENSE, len(key)):
-        return torch.unique(key, return_counts=True)
+        keys, counts = torch.unique(key, return_counts=True)
+        return keys, counts
     dense = torch.bincount(key)
     occurring = dense.nonzero().flatten()
     return occurring, dense[occurring]
@@ -58,4 +59,5 @@ def maximum_spanning_tree(weight: Tensor) -> tuple[list[int], list[int]]:
 def _entropy(n: Tensor) -> Tensor:
     """log n - sum n_k log n_k / n, for counts n_k."""
     n = n.double()
-    return n.sum().log() - torch.special.xlogy(n, n).sum() / n.sum()
+    entropy: Tensor = n.sum().log() - torch.special.xlogy(n, n).sum() / n.sum()
+    return entropy

@@ -1,7 +1,5 @@
 """Elementwise affine map that starts by whitening its first batch."""
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 

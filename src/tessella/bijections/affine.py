@@ -1,7 +1,5 @@
 """Elementwise affine map whose coefficients come from a context."""
 
-from typing import Any
-
 from torch import Tensor, nn
 
 from tessella.bijections.base import Bijection, sum_trailing
@@ -28,6 +26,6 @@ class ContextAffine(Bijection):
         log_scale, shift = self._coefficients(context, y)
         return (y - shift) * (-log_scale).exp(), -sum_trailing(log_scale, self.event_dim)
 
-    def _coefficients(self, context: Tensor, like: Tensor) -> tuple[Tensor, Tensor]:
+    def _coefficients(self, context: Tensor | None, like: Tensor) -> tuple[Tensor, Tensor]:
         raw, shift = self.net(context).chunk(2, -1)
         return bounded_log_scale(raw).reshape(like.shape), shift.reshape(like.shape)

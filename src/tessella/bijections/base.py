@@ -1,7 +1,6 @@
 """The contract of every bijection, and its door to `torch.distributions`."""
 
 from abc import ABC, abstractmethod
-from typing import Any
 
 import torch
 from torch import Tensor, nn

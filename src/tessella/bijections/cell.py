@@ -1,7 +1,5 @@
 """The homeomorphism between R^D and a cell of a tessellation."""
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 

@@ -1,7 +1,6 @@
 """Bijections made of bijections."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from torch import Tensor, nn
 

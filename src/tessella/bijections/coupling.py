@@ -1,7 +1,6 @@
 """Coupling: some coordinates, or some variables, move by increasing maps given the others."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -94,7 +93,8 @@ class VariableCoupling(Bijection):
 
     def _coefficients(self, x: Tensor, context: Tensor | None) -> Tensor:
         shown = torch.where(self.move, 0, x)
-        return self.net(shown, context).unflatten(-1, (self.elementwise.coefficients, -1))
+        coefficients: Tensor = self.net(shown, context).unflatten(-1, (self.elementwise.coefficients, -1))
+        return coefficients
 
     def _where_it_moves(self, x: Tensor, moved: Tensor, ladj: Tensor) -> tuple[Tensor, Tensor]:
         return torch.where(self.move, moved, x), sum_trailing(torch.where(self.move, ladj, 0), 2)

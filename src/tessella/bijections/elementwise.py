@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 LARGEST_LOG_SCALE = 3.0
-SPREAD = 1.0  # of a mixture's centres at the start, so that no two of its modes are the same
+SPREAD = 1.0  # of a mixture's centres at the start, so that no two of its components are the same
 
 
 def bounded_log_scale(raw: Tensor) -> Tensor:
@@ -53,7 +53,7 @@ AFFINE = Affine()
 class LogisticMixture(Elementwise):
     """y = logit F(x) exp(s) + t with F the distribution function of a mixture of M logistic distributions.
 
-    F carries its mixture to the uniform distribution, the logit that to one logistic: M modes become one. An affine
+    F carries its mixture to the uniform distribution, the logit that to one logistic: M bumps become one. An affine
     map can only place and stretch what it is given.
 
     F(x) = sum_i w_i sigma(z_i), z_i = (x - m_i) / r_i, and with both tails in logarithms nothing is lost far out:
@@ -64,10 +64,10 @@ class LogisticMixture(Elementwise):
     14
     """
 
-    def __init__(self, modes: int):
-        if modes < 1:
-            raise ValueError(f"modes: got {modes}; expected at least 1")
-        self.modes, self.coefficients = modes, 3 * modes + 2
+    def __init__(self, components: int):
+        if components < 1:
+            raise ValueError(f"components: got {components}; expected at least 1")
+        self.components, self.coefficients = components, 3 * components + 2
 
     def forward(self, x: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
         *mixture, affine = self._split(c)
@@ -86,8 +86,8 @@ class LogisticMixture(Elementwise):
 
     def _split(self, c: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """log w, m, log r, (*batch, M, n) each, and the affine map's coefficients."""
-        weight, centre, raw, affine = c.split([self.modes, self.modes, self.modes, 2], -2)
-        start = SPREAD * torch.arange(1 - self.modes, self.modes, 2, dtype=c.dtype, device=c.device) / self.modes
+        weight, centre, raw, affine = c.split([self.components, self.components, self.components, 2], -2)
+        start = SPREAD * torch.arange(1 - self.components, self.components, 2, dtype=c.dtype, device=c.device) / self.components
         return weight.log_softmax(-2), centre + start[:, None], bounded_log_scale(raw), affine
 
     def _logit(self, x: Tensor, log_weight: Tensor, centre: Tensor, log_scale: Tensor) -> tuple[Tensor, Tensor]:

@@ -1,7 +1,5 @@
 """A bijection of vectors as a bijection of (N, D) points."""
 
-from typing import Any
-
 from torch import Tensor
 
 from tessella.bijections.base import Bijection

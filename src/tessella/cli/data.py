@@ -12,10 +12,10 @@ def data(action: tyro.conf.Positional[Literal["list", "get", "check"]], name: ty
         action: list; get NAME; check [NAME], all that are found without a name.
         name: a table's name.
     """
-    from tessella.data import TABLES, available, available_vectors, check, get
+    from tessella.data import TABLES, available, check, get
 
     if action == "list":
-        for row in available() + available_vectors():
+        for row in available():
             kind = f"variables, at most {row.categories:2} categories" if row.categories else "real numbers"
             print(f"{row.name:12} {row.rows:>9,} rows {row.variables:3} {kind}")
             print(f"{'':12} {row.where}" + (f"\n{'':12} {row.partial}" if row.partial else ""))

@@ -19,13 +19,14 @@ def demo(out: Path = Path("demo-report"), seconds: float = 75.0, seed: int = 0, 
 
     from tessella import records
     from tessella.cli.files import write_table
-    from tessella.cli.fit import REPORT, comparison, fit_and_report, odd_rows
+    from tessella.cli.fit import REPORT, comparison, fit_and_report
+    from tessella.cli.score import odd_rows
     from tessella.data import load_table
     from tessella.estimators import TabularFlow
 
     connect4 = load_table("connect4")
-    rows = torch.cat([connect4.train, connect4.validation, connect4.test])
-    table = pa.table(connect4.schema.columns(rows))
+    codes = torch.cat([part.tensors[0] for part in connect4.parts.values()])
+    table = pa.table(connect4.encoding.by_name(codes))
     out.mkdir(parents=True, exist_ok=True)
     write_table(table, out / "connect4.csv")
     print(

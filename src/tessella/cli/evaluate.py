@@ -88,18 +88,21 @@ class _Found:
 def _of_run(folder: Path, samples: int, part: str, rows: int, audit: bool, device: str, seed: int) -> _Found:
     import torch
 
+    from tessella.cli.tables import find_table
     from tessella.evaluation import evaluate as measure
-    from tessella.runs import audits, load_run
-    from tessella.runs.run import record_of
+    from tessella.runs import audits, load_run, record_of
+    from tessella.runs.run import named
 
     torch.manual_seed(seed)
     run = load_run(folder, device)
-    codes = getattr(run.table, part)
-    result = measure(run.model, (codes[:rows] if rows else codes).to(device), samples, run.table.floor)
+    table = find_table(run.config.data, run.encoding)
+    chosen = table.parts[part].to(device)
+    batch = chosen.batch(torch.arange(rows or len(chosen), device=device)[: len(chosen)])
+    result = measure(run.model, batch, samples, table.floor)
     found = audits.audit(run, result, samples) if audit else []
-    partial = f"\npartial data: {run.table.partial}" if run.table.partial else ""
-    title = f"{run.table.name}, {part} part, {run.config.model.dequantizer} dequantization{partial}"
-    return _Found(title, result, found, record_of(run, part=part))
+    partial = f"\npartial data: {table.partial}" if table.partial else ""
+    title = f"{table.name}, {part} part, {named(run.config.model)['method']}{partial}"
+    return _Found(title, result, found, record_of(run, table, part=part))
 
 
 def _of_fit(

@@ -1,6 +1,5 @@
-"""`tessella fit`, `score`, `anomalies`: a table of your own, CSV or Parquet."""
+"""`tessella fit`: a table of your own, CSV or Parquet."""
 
-from contextlib import ExitStack
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -29,7 +28,7 @@ def fit(
     """Learn the joint likelihood of a table's rows: tessella fit data.csv --out model.
 
     Column types are inferred; missing values are modelled. Ctrl-C keeps the best model so far. The likelihood of rows
-    that were kept aside is compared with that of plain models, and a report written: report.html beside the model.
+    that were kept aside is compared with that of baselines, and a report written: report.html beside the model.
     Then: tessella score, tessella anomalies, tessella sample.
 
     Args:
@@ -79,7 +78,7 @@ def fit_and_report(flow: "TabularFlow", table: Any, out: Path) -> "Overview":
 
     flow.fit(table).save(out)
     if flow.progress:
-        say("comparing with plain models, writing the report ...")
+        say("comparing with baselines, writing the report ...")
     overview = gather(flow, table)
     overview.write(out)
     write_page(out, out / REPORT, model=str(out))

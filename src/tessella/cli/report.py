@@ -8,7 +8,7 @@ import tyro
 def report(model: tyro.conf.Positional[Path], out: Path | None = None) -> None:
     """Write what the model made of its table as one page: tessella report model.
 
-    Likelihoods beside those of plain models, real columns beside sampled ones, learned cells, the oddest rows. The page
+    Likelihoods beside those of baselines, real columns beside sampled ones, learned cells, the oddest rows. The page
     is a single file that needs no network.
 
     Args:

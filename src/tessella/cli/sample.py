@@ -29,7 +29,7 @@ def sample(
 
     from tessella.cli.files import write_table
     from tessella.estimators import TabularFlow
-    from tessella.estimators.arrow import to_arrow
+    from tessella.estimators.frames import to_arrow
     from tessella.estimators.saving import DESCRIPTION
     from tessella.progress import watching
 
@@ -50,14 +50,14 @@ def sample(
         write_table(pa.table(drawn), out)
 
 
-def _rows_of_run(folder: Path, rows: int, seed: int) -> dict[str, list[str]]:
+def _rows_of_run(folder: Path, rows: int, seed: int) -> dict[str, list[Any]]:
     import torch
 
     from tessella.runs import load_run
 
     torch.manual_seed(seed)
     run = load_run(folder)
-    return run.table.schema.columns(run.model.sample(rows))
+    return run.encoding.by_name(*run.model.sample(rows))
 
 
 def _parsed(flow: "TabularFlow", given: dict[str, str]) -> dict[str, Any]:

@@ -3,14 +3,14 @@
 import argparse
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, get_args
+from typing import Annotated, Any, get_args
 
 import tyro
 
-from tessella.models import TableConfig
-from tessella.paper.tables.recipes import Method, Preset, Recipe, recipe_for
+from tessella.models import FlowConfig, TableConfig
+from tessella.paper.tables.recipes import Preset, Recipe, Trained, recipe_for
 from tessella.training import TrainingConfig
 
 VALIDATIONS = 25  # of a run with a time to keep
@@ -20,10 +20,10 @@ VALIDATIONS = 25  # of a run with a time to keep
 class TrainCommand:
     """What is trained on, for how long, and everything that is chosen about model and training."""
 
-    data: tyro.conf.Positional[str]
+    data: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="DATA")]
     """A table of the catalogue (tessella data list), quantized-NAME for a 2-D toy, or a CSV or Parquet file."""
-    method: Method = "voronoi"
-    """A dequantizer with a flow behind it, or an exact network."""
+    method: Trained = "voronoi"
+    """A dequantizer with a flow behind it, or an exact network. What only counts is in `tessella reproduce tables`."""
     preset: Preset = "best"
     """best: what docs/results.md was made with, for a GPU; affine: the same with affine couplings; mixture-start: from
     a fitted mixture of categoricals, on a CPU; small: from scratch, on a CPU; paper: the published architecture."""
@@ -35,14 +35,15 @@ class TrainCommand:
     """Train for about so long: steps are timed first, and as many planned as fit. 0 for the steps below."""
     simulated: bool = False
     """pokerhands: simulate the hands (their distribution is known) instead of reading the file."""
-    model: Annotated[TableConfig | None, tyro.conf.arg(name="")] = None
-    training: Annotated[TrainingConfig, tyro.conf.arg(name="")] = TrainingConfig()
+    model: Annotated[TableConfig, tyro.conf.arg(name="")] = field(default_factory=FlowConfig)
+    training: Annotated[TrainingConfig, tyro.conf.arg(name="")] = field(default_factory=TrainingConfig)
 
 
 def train_like(arguments: Sequence[str]) -> Callable[..., None]:
     """The command `train`, whose fields and defaults are those of the recipe that the arguments ask for."""
     recipe = _asked_for(arguments) if arguments[:1] == ["train"] else recipe_for("")
-    default = TrainCommand("", model=recipe.model, training=recipe.training)
+    data: Any = tyro.MISSING
+    default = TrainCommand(data, model=recipe.model, training=recipe.training)
 
     def train(run: Annotated[TrainCommand, tyro.conf.arg(name="")] = default) -> None:
         """Train a model on a table: tessella train mushroom, or tessella train table.csv.
@@ -68,7 +69,7 @@ def _asked_for(arguments: Sequence[str]) -> Recipe:
     parser.add_argument("--preset", default="best")
     parser.add_argument("--set", nargs="*", default=[], action="extend")
     asked, _ = parser.parse_known_args(words)
-    if asked.method not in get_args(Method) or asked.preset not in get_args(Preset):
+    if asked.method not in get_args(Trained) or asked.preset not in get_args(Preset):
         return recipe_for(data)  # what is wrong will be said where the whole line is parsed
     recipe = recipe_for(data, asked.method, asked.preset)
     return replace(recipe, model=changed(recipe.model, parse_changes(asked.set)))
@@ -82,7 +83,6 @@ def _train(run: TrainCommand) -> None:
 
     data = DataConfig(run.data, run.simulated)
     table = find_table(data)
-    assert run.model is not None
     training = replace(run.training, time_budget=60 * run.minutes) if run.minutes else run.training
     out = run.out or Path("runs") / Path(run.data).stem
     config = RunConfig(data, run.model, training, run.preset)

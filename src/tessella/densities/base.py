@@ -30,7 +30,9 @@ class Density(nn.Module, ABC):
         """Set data-dependent parameters from a batch, if there are any."""
 
     def as_distribution(self, context: Tensor | None = None) -> "DensityDistribution":
-        """This density, with its context bound, as a `torch.distributions` distribution (Pyro and zuko take those).
+        """This density, with its context bound, as a `torch.distributions` distribution.
+
+        zuko takes those; Pyro does with its mixin, as docs/tutorials/02-cell-map-in-your-flow.md shows.
 
         >>> from tessella.densities import Gaussian
         >>> normal = Gaussian((2,)).as_distribution()
@@ -41,12 +43,12 @@ class Density(nn.Module, ABC):
 
 
 class DensityDistribution(Distribution):
-    """A `Density` seen as a `torch.distributions.Distribution`, one point an event and no batch of its own."""
+    """A `Density` seen as a `torch.distributions.Distribution`, one point an event; a batch are independent draws."""
 
     arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {}
 
-    def __init__(self, density: Density, context: Tensor | None = None):
-        super().__init__(event_shape=torch.Size(density.event_shape), validate_args=False)
+    def __init__(self, density: Density, context: Tensor | None = None, batch_shape: tuple[int, ...] = ()):
+        super().__init__(torch.Size(batch_shape), torch.Size(density.event_shape), validate_args=False)
         self.density, self.context = density, context
 
     @property
@@ -58,4 +60,7 @@ class DensityDistribution(Distribution):
 
     @torch.no_grad()
     def sample(self, sample_shape: Any = ()) -> Tensor:
-        return self.density.sample(tuple(sample_shape), self.context)
+        return self.density.sample((*sample_shape, *self.batch_shape), self.context)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> "DensityDistribution":
+        return type(self)(self.density, self.context, tuple(batch_shape))

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from math import lgamma, log, pi
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -61,7 +60,8 @@ class StudentT(Density):
         size = (*shape, *self.event_shape[:-1], self.event_shape[-1] + self.degrees)
         normals = torch.randn(size, dtype=self.like.dtype, device=self.like.device)
         u, chi = normals.split([self.event_shape[-1], self.degrees], -1)
-        return u / chi.square().mean(-1, keepdim=True).sqrt()
+        draws: Tensor = u / chi.square().mean(-1, keepdim=True).sqrt()
+        return draws
 
 
 class Ball(Density):
@@ -94,7 +94,8 @@ class Ball(Density):
         direction = normal / normal.norm(dim=-1, keepdim=True).clamp_min(torch.finfo(normal.dtype).tiny)
         share = torch.rand(*size[:-1], 1, dtype=self.like.dtype, device=self.like.device)
         radius = self.inner * share ** (1 / self.event_shape[-1])
-        return direction * (radius / (1 - radius))
+        draws: Tensor = direction * (radius / (1 - radius))
+        return draws
 
 
 class Logistic(Density):

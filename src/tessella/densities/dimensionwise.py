@@ -76,4 +76,5 @@ class DimensionwiseMixture(Density):
 
     def _log_shares(self, y: Tensor) -> Tensor:
         """log p(k | y), (*batch, D, K)."""
-        return (self.logits + self.gate(y).unflatten(-1, self.logits.shape)).log_softmax(-1)
+        logits: Tensor = self.logits + self.gate(y).unflatten(-1, self.logits.shape)
+        return logits.log_softmax(-1)

@@ -1,7 +1,6 @@
 """A mixture whose components live in the cells of a tessellation, so that each point knows its own."""
 
 from math import log
-from typing import Any
 
 import torch
 from torch import Tensor, nn

@@ -1,7 +1,5 @@
 """A normalizing flow: a base density seen through a bijection."""
 
-from typing import Any
-
 from torch import Tensor
 
 from tessella.bijections import Bijection

@@ -1,7 +1,5 @@
 """A mixture whose components overlap: all of them are evaluated at every point."""
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 

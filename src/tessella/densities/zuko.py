@@ -20,10 +20,12 @@ class ZukoDensity(Density):
         self.flow, self.event_shape = flow, event_shape
 
     def log_prob(self, x: Tensor, context: Tensor | None = None) -> Tensor:
-        return self.flow(context).log_prob(x.flatten(-len(self.event_shape)))
+        log_prob: Tensor = self.flow(context).log_prob(x.flatten(-len(self.event_shape)))
+        return log_prob
 
     def sample(self, shape: tuple[int, ...], context: Tensor | None = None) -> Tensor:
-        return self.flow(context).sample(shape).unflatten(-1, self.event_shape)
+        points: Tensor = self.flow(context).sample(shape).unflatten(-1, self.event_shape)
+        return points
 
 
 def spline_density(event_shape: tuple[int, ...], transforms: int, hidden: Sequence[int], bins: int) -> ZukoDensity:

@@ -1,4 +1,4 @@
-"""From rows to points and back: regions of the categories (`Cells`), noise in them, numbers; `Dequantizer` joins them."""
+"""From rows to points and back: regions of the categories (`Cells`), noise in them, numbers; `Dequantizer`."""
 
 from tessella.dequantizers.cells import Cells, CellsConfig
 from tessella.dequantizers.dequantizer import Dequantizer

@@ -93,7 +93,7 @@ class Dequantizer(nn.Module):
         self.cells.arrange(codes)
 
     @torch.no_grad()
-    def arrange_apart(self, codes: Tensor, values: Tensor | None = None, ordered: Sequence[bool] = ()) -> None:
+    def arrange_apart(self, codes: Tensor, values: Tensor | None = None, *, ordered: Sequence[bool] = ()) -> None:
         """`arrange`, and anchors moved apart and the maps into cells narrow, so that noise stays near them.
 
         Args:
@@ -148,7 +148,9 @@ class Dequantizer(nn.Module):
         checks.indices("codes", codes, (len(codes), len(self.cells.counts)), self.count)
         if (values is None) != (self.numbers is None):
             expected = "none" if self.numbers is None else f"numbers (B, {len(self.numbers.whole)})"
-            raise ValueError(f"values: got {'none' if values is None else 'some'} beside the codes; expected {expected}")
+            raise ValueError(
+                f"values: got {'none' if values is None else 'some'} beside the codes; expected {expected}"
+            )
 
 
 def same_place(x: Tensor, y: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Where learned cells start: categories that keep the same company are neighbours."""
+"""Where learned cells start: categories that co-occur with the same others are neighbours."""
 
 import torch
 from torch import Tensor

@@ -5,8 +5,8 @@ from math import exp
 import torch
 from torch import Tensor
 
-from tessella.evaluation.audits import AuditResult, slack_allowed
 from tessella.contracts import Likelihood
+from tessella.evaluation.audits import AuditResult, slack_allowed
 from tessella.evaluation.likelihood import as_batch_of
 
 LARGEST_ERROR = 0.1  # nats; beyond, the answer says nothing
@@ -40,9 +40,7 @@ def agreement_audit(
         samples: of the bound.
     """
     own, drawn = model.sample(rows), reference.sample(rows)
-    own_p, drawn_p = (
-        model.log_prob(*as_batch_of(model, x), samples=samples).double().cpu() for x in (own, drawn)
-    )
+    own_p, drawn_p = (model.log_prob(*as_batch_of(model, x), samples=samples).double().cpu() for x in (own, drawn))
     own_g, drawn_g = (reference.log_prob(*as_batch_of(reference, x)).double().cpu() for x in (own, drawn))
     if not bool(own_p.isfinite().all()):
         bad = int((~own_p.isfinite()).sum())

@@ -9,8 +9,8 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from tessella.evaluation.audits import MOST_MASS_LOST, AuditResult
 from tessella.contracts import Batch, Likelihood
+from tessella.evaluation.audits import MOST_MASS_LOST, AuditResult
 from tessella.evaluation.likelihood import as_batch_of, log_weights
 
 MOST_ROWS_TO_ENUMERATE = 50_000

@@ -5,8 +5,8 @@ from math import log
 import torch
 from torch import Tensor
 
-from tessella.evaluation.audits import MOST_MASS_LOST, AuditResult, slack_allowed
 from tessella.contracts import Likelihood
+from tessella.evaluation.audits import MOST_MASS_LOST, AuditResult, slack_allowed
 from tessella.models import SemiDiscrete, log_mean_exp
 
 UNEXPLAINED = 1000.0  # times the estimate of P: a weight that the noise would hardly ever have found

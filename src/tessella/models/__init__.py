@@ -9,7 +9,7 @@ from tessella.models.discrete import (
     TransformerConfig,
 )
 from tessella.models.semidiscrete import SemiDiscrete, log_mean_exp
-from tessella.models.tables import FlowConfig, MixtureStartConfig, Started, StartOptions, TableConfig
+from tessella.models.tables import FlowConfig, MixtureStartConfig, Started, StartOptions, TableConfig, TableModel
 from tessella.models.vectors import VectorModel, build_vectors
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "StartOptions",
     "Started",
     "TableConfig",
+    "TableModel",
     "TransformerConfig",
     "VectorModel",
     "build_vectors",

@@ -51,9 +51,7 @@ class BlocksConfig(TableConfig, kind="blocks"):
         size = (self.groups, self.components, self.width, self.layers, self.dropout, self.fast)
         return BlockAutoregressiveMixture(_counts(shape), *size)
 
-    def start(
-        self, shape: TableShape, train: Batch, validation: Batch, options: StartOptions | None = None
-    ) -> Started:
+    def start(self, shape: TableShape, train: Batch, validation: Batch, options: StartOptions | None = None) -> Started:
         """Near independent columns."""
         model = self.build(shape)
         model.start(*train)

@@ -64,8 +64,8 @@ class SemiDiscrete(nn.Module):
         rows = max(1, points // samples)
         together = min(samples, points)
         counts = [min(together, samples - start) for start in range(0, samples, together)]
-        parts = counted(list(zip(*(part.split(rows) for part in batch), strict=True)))
-        return [torch.cat([self.log_weights(*part, samples=count) for count in counts]) for part in parts]
+        parts: list[Batch] = list(zip(*(part.split(rows) for part in batch), strict=True))
+        return [torch.cat([self.log_weights(*part, samples=n) for n in counts]) for part in counted(parts)]
 
     @torch.no_grad()
     def sample(self, rows: int) -> Batch:

@@ -1,12 +1,11 @@
 """Models of the rows of a table: one description, one way to build it, one way to start it from the training rows."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-import torch
 from torch import nn
 
-from tessella.baselines import CategoricalMixture
+from tessella.baselines import Baseline, CategoricalMixture
 from tessella.baselines.choosing import fit_mixture
 from tessella.configs import Choice
 from tessella.contracts import Batch
@@ -26,11 +25,15 @@ from tessella.dequantizers.learned import Squashing
 from tessella.models.semidiscrete import SemiDiscrete
 
 
+TableModel = SemiDiscrete | Baseline
+"""What scores and draws the rows of a table: bounds through cells, or exact values."""
+
+
 @dataclass(frozen=True)
 class Started:
     """A model at its data-dependent start."""
 
-    model: nn.Module
+    model: TableModel
     config: "TableConfig"
     """With everything decided that the rows were to decide: it builds a model that takes the weights of this one."""
     start: str
@@ -55,12 +58,10 @@ class TableConfig(Choice, ABC):
     """Everything that is chosen about a model of a table; with the table's shape it determines the model."""
 
     @abstractmethod
-    def build(self, shape: TableShape) -> nn.Module:
+    def build(self, shape: TableShape) -> TableModel:
         """The model, untrained and not started: what saved weights are loaded into."""
 
-    def start(
-        self, shape: TableShape, train: Batch, validation: Batch, options: StartOptions | None = None
-    ) -> Started:
+    def start(self, shape: TableShape, train: Batch, validation: Batch, options: StartOptions | None = None) -> Started:
         """Build it, and put it where the training rows suggest."""
         return Started(self.build(shape), self, "random weights")
 
@@ -69,11 +70,11 @@ class TableConfig(Choice, ABC):
 class FlowConfig(TableConfig, kind="flow"):
     """A semi-discrete flow: regions of the categories, noise in them, a density of points."""
 
-    cells: CellsConfig = VoronoiConfig()
+    cells: CellsConfig = field(default_factory=VoronoiConfig)
     """Regions of the categories."""
-    noise: NoiseConfig = ConditionalNoise()
+    noise: NoiseConfig = field(default_factory=ConditionalNoise)
     """Where in its region a row's point lies."""
-    density: DensityConfig = CouplingConfig()
+    density: DensityConfig = field(default_factory=CouplingConfig)
     """Of the points."""
     fast: bool = False
     """On a GPU, attention multiplies in bfloat16 and trains with fused kernels."""
@@ -87,9 +88,7 @@ class FlowConfig(TableConfig, kind="flow"):
         density = self.density.build((shape.variables, dequantizer.cells.dim), self.fast)
         return SemiDiscrete(dequantizer, density, self.train_samples, self.validation_samples)
 
-    def start(
-        self, shape: TableShape, train: Batch, validation: Batch, options: StartOptions | None = None
-    ) -> Started:
+    def start(self, shape: TableShape, train: Batch, validation: Batch, options: StartOptions | None = None) -> Started:
         """Cells and the scales of numbers where the training rows suggest; all else is learned from scratch."""
         model = self.build(shape)
         model.dequantizer.arrange(*train)
@@ -116,7 +115,7 @@ class MixtureStartConfig(TableConfig, kind="mixture-start"):
     """Attention layers of each network."""
     squashing: Squashing = "root"
     """Radial profile of the map into a cell; the root leaves the middle of a cell as it is."""
-    noise: ConditionalNoise = ConditionalNoise(width=32, layers=1)
+    noise: ConditionalNoise = field(default_factory=lambda: ConditionalNoise(width=32, layers=1))
     """Where in its cell a row's point lies."""
     fast: bool = False
     """On a GPU, attention multiplies in bfloat16 and trains with fused kernels."""
@@ -130,9 +129,7 @@ class MixtureStartConfig(TableConfig, kind="mixture-start"):
             raise ValueError("components: got 0, which leaves them to the rows; expected the number that `start` found")
         return self._with(self._dequantizer(shape), shape)
 
-    def start(
-        self, shape: TableShape, train: Batch, validation: Batch, options: StartOptions | None = None
-    ) -> Started:
+    def start(self, shape: TableShape, train: Batch, validation: Batch, options: StartOptions | None = None) -> Started:
         """Cells apart, narrow noise, and the base the mixture that the validation rows like best."""
         options = options or StartOptions()
         dequantizer = self._dequantizer(shape)
@@ -161,15 +158,12 @@ class MixtureStartConfig(TableConfig, kind="mixture-start"):
         return SemiDiscrete(dequantizer, density, self.train_samples, self.validation_samples)
 
 
-def _dequantizer(
-    cells: CellsConfig, noise: NoiseConfig, shape: TableShape, least_dim: int, fast: bool
-) -> Dequantizer:
+def _dequantizer(cells: CellsConfig, noise: NoiseConfig, shape: TableShape, least_dim: int, fast: bool) -> Dequantizer:
     geometry = cells.build(shape.counts, least_dim)
     density, context = noise.build(shape, geometry.dim, tokens=least_dim > 1, fast=fast)
     return Dequantizer(geometry, density, context, Numbers(shape) if shape.numbers else None)
 
 
-@torch.no_grad()
 def number_of_parameters(model: nn.Module) -> int:
     """Numbers that are trained."""
     return sum(parameter.numel() for parameter in model.parameters())

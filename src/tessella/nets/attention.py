@@ -119,7 +119,7 @@ class Stack(nn.ModuleList):
     """h -> block_L( ... block_1(h)).
 
     Args:
-        blocks: `AttentionBlock`s of one width.
+        blocks: of one width, each an `AttentionBlock`.
         causal: each token attends to those up to itself.
         fast: on a GPU, multiply in bfloat16 and train with fused kernels.
     """

@@ -1,1 +1,1 @@
-"""The HTML page of a fitted table, from its `overview.json` alone."""
+"""The page of a fitted estimator, drawn from the plain data in its folder."""

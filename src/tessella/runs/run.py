@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
-
 from tessella import records
 from tessella.configs import from_json, to_json
+from tessella.contracts import Trainable
 from tessella.data import Encoding, Table
-from tessella.models import FlowConfig, StartOptions, TableConfig
+from tessella.models import FlowConfig, StartOptions, TableConfig, TableModel
 from tessella.training import FitResult, RunFolder, TrainingConfig, fit, load_best
 from tessella.training.budget import within_budget
 
@@ -44,7 +43,7 @@ class TrainedRun:
     folder: Path
     config: RunConfig
     encoding: Encoding
-    model: nn.Module
+    model: TableModel
 
     @property
     def device(self) -> torch.device:
@@ -67,9 +66,10 @@ def train_run(
     torch.manual_seed(config.training.seed)
     rows = table.train.tensors, table.validation.tensors
     started = config.model.start(table.encoding.shape, *rows, StartOptions(seed=config.training.seed))
-    parts, pace, training = (table.train, table.validation), None, config.training
+    model, parts, pace, training = started.model, (table.train, table.validation), None, config.training
+    if not isinstance(model, Trainable):
+        raise TypeError(f"model: got {config.model.kind!r}, which counts; expected a model that is trained")
     if validations is not None:
-        model = started.model
         training, pace = within_budget(training, lambda: model, *parts, validations=validations, folder=folder)
     config = replace(config, model=started.config, training=training)
     about = {
@@ -80,7 +80,7 @@ def train_run(
         "encoding": table.encoding.to_json(),
         "partial": table.partial,
     }
-    result = fit(started.model, *parts, training, folder, about, pace=pace)
+    result = fit(model, *parts, training, folder, about, pace=pace)
     return TrainedRun(folder, config, table.encoding, started.model), result
 
 

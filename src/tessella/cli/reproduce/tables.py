@@ -6,22 +6,14 @@ from typing import Annotated, Literal
 
 import tyro
 
+from tessella.paper.tables.recipes import Method, Preset
+
 
 def tables(
     data: Literal["connect4", "forests", "mushroom", "nursery", "pokerhands", "uscensus90"],
-    method: Literal[
-        "voronoi",
-        "simplex",
-        "binary-argmax",
-        "discrete-flow",
-        "independent",
-        "chow-liu",
-        "mixture",
-        "blocks",
-        "transformer",
-    ],
+    method: Method,
     simulated: Annotated[bool, tyro.conf.arg(aliases=["--dealt"])] = False,
-    preset: Literal["best", "affine", "mixture-start", "small", "paper"] = "best",
+    preset: Preset = "best",
     minutes: float = 0.0,
     steps: int = 0,
     seed: int = 0,

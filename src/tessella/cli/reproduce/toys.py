@@ -40,7 +40,7 @@ def _one_toy(data: str, out: Path, results: Path, steps: int, seed: int) -> None
     training = replace(TRAINING, seed=seed, steps=steps or TRAINING.steps)
     compared = compare(data, MIXTURE, training, out / f"mixture-2d-{data}")
     records.write(results / f"mixture-2d-{data}.json", compared.record())
-    picture = draw_comparison(out / f"mixture-{data}.png", compared, toy_rows(data)["test"])
+    picture = draw_comparison(out / f"mixture-{data}.png", compared, toy_rows(data)["test"].tensors[0])
     for name in ("mixture", "coupling", "dimensionwise"):
         chosen = getattr(compared, name)
         print(

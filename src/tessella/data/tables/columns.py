@@ -113,13 +113,14 @@ class Column:
 
     def to_json(self) -> dict[str, Any]:
         """The column in JSON's types."""
-        return {**self.__dict__, "categories": to_json(self.categories)}
+        lists = {"frequencies": list(self.frequencies), "atoms": list(self.atoms)}
+        return {**self.__dict__, **lists, "categories": to_json(self.categories)}
 
     @classmethod
     def from_json(cls, said: dict[str, Any]) -> "Column":
-        """The column that `to_json` wrote. One without a kind, as version 0.1.0 wrote them, is categorical."""
+        """The column that `to_json` wrote."""
         tuples = {name: tuple(said.get(name, ())) for name in ("frequencies", "atoms")}
-        return cls(**{"kind": "categorical", **said, **tuples, "categories": tuple(from_json(said["categories"]))})
+        return cls(**{**said, **tuples, "categories": tuple(from_json(said["categories"]))})
 
     def _by_code(self, missing: float, present: float, atoms: Sequence[float]) -> tuple[float, ...]:
         """Code 1 is always that the number is there, so that no code stands for what cannot be."""

@@ -8,7 +8,7 @@ from torch import Tensor
 from tessella.dequantizers.learned import VoronoiCells
 from tessella.models import SemiDiscrete
 from tessella.paper.figures.cells import Window, draw_tessellation
-from tessella.paper.figures.style import BLUE, DENSITY, ORANGE, bare, new_figure, save
+from tessella.paper.figures.style import DENSITY, bare, new_figure, save
 
 
 def draw_quantized(path: Path, target: Tensor, samples: Tensor, model: Tensor, title: str) -> Path:
@@ -32,7 +32,7 @@ def draw_learned_cells(path: Path, model: SemiDiscrete, samples: int = 3000) -> 
         )
     tessellation = cells.map.tessellation
     x = model.density.sample((samples,)).cpu()
-    codes = model.dequantizer.quantize(x)
+    codes = model.dequantizer.cells.quantize(x)
     count = len(cells.counts)
     figure, panels = new_figure(count, panel=(4.4, 4.4))
     for j, axes in enumerate(panels):

@@ -23,7 +23,7 @@ COLOURS = {
 }
 STYLES = {"best": "-", "affine": "--", "paper": ":", "mixture-start": "-."}
 COLUMNS = 3
-FLOOR = "floor"
+FLOOR = "entropy floor"
 
 
 def draw_time(path: Path, folder: Path) -> Path:

@@ -38,7 +38,7 @@ class Cell:
 
     def mean(self, key: str) -> float:
         """Over the seeds."""
-        return mean(record[key] for record in self.records)
+        return float(mean(record[key] for record in self.records))
 
     @property
     def learned(self) -> bool:
@@ -49,7 +49,7 @@ class Cell:
     def error(self) -> float:
         """Standard deviation over the seeds; of a single seed, the standard error over the test rows."""
         values = [record["iw_nll"] for record in self.records]
-        return stdev(values) if len(values) > 1 else self.first["stderr"]
+        return float(stdev(values) if len(values) > 1 else self.first["stderr"])
 
     def __str__(self) -> str:
         seeds = f" ({len(self.records)} seeds)" if len(self.records) > 1 else ""
@@ -62,13 +62,13 @@ def read_records(folder: Path) -> list[Record]:
 
 
 def _checked(path: Path) -> Record:
-    """Complete, and not below its floor."""
+    """Complete, and not below its entropy floor."""
     record: Record = json.loads(path.read_text())
     missing = sorted(NEEDED - set(record))
     if missing:
         raise ValueError(f"{path}: no {', '.join(missing)}; expected a record of `tessella reproduce tables`")
     if record["floor"] is not None and record["iw_nll"] < record["floor"] - 3 * record["stderr"]:
-        raise ValueError(f"{path}: {record['iw_nll']} is below the floor {record['floor']}; expected a valid value")
+        raise ValueError(f"{path}: {record['iw_nll']} is below the entropy floor {record['floor']}; expected a valid value")
     return record | {"file": path.name}
 
 

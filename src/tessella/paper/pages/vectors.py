@@ -9,7 +9,7 @@ from statistics import mean, stdev
 from tessella.data.vectors.registry import VECTORS
 from tessella.paper.pages.markdown import DASH, duration, table
 from tessella.paper.pages.records import Record, machine
-from tessella.paper.published_vectors import BUDGET, PUBLISHED_VECTORS
+from tessella.paper.published import BUDGET, PUBLISHED_VECTORS
 
 LABELS = {"mixture": "disjoint mixture", "coupling": "coupling flow", "spline": "neural spline flow (zuko)"}
 NEEDED = {"data", "partial", "rebuilt", "method", "preset", "seed", "steps", "seconds", "nll", "stderr", "test_rows"}

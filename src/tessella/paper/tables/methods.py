@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from tessella.baselines import Baseline, CategoricalMixture, ChowLiu, Independent
 from tessella.data import Table
-from tessella.models import CategoricalMixtureConfig, ChowLiuConfig, IndependentConfig, TableConfig
+from tessella.models import CategoricalMixtureConfig, ChowLiuConfig, IndependentConfig, TableConfig, TableModel
 from tessella.models.tables import number_of_parameters
 from tessella.paper.effort import VALIDATIONS, curve
 from tessella.paper.tables.recipes import Recipe
@@ -36,7 +36,7 @@ class Job:
 class Fitted:
     """A model with its best weights, in evaluation mode, and what it took; seconds without the final evaluation."""
 
-    model: nn.Module
+    model: TableModel
     recipe: Recipe
     """What was used in the end, with the steps that were planned."""
     parameters: int

@@ -20,17 +20,9 @@ from tessella.models import (
 )
 from tessella.training import TrainingConfig
 
-Method = Literal[
-    "voronoi",
-    "simplex",
-    "binary-argmax",
-    "discrete-flow",
-    "independent",
-    "chow-liu",
-    "mixture",
-    "blocks",
-    "transformer",
-]
+Trained = Literal["voronoi", "simplex", "binary-argmax", "discrete-flow", "blocks", "transformer"]
+Counted = Literal["independent", "chow-liu", "mixture"]
+Method = Trained | Counted
 Preset = Literal["best", "affine", "mixture-start", "small", "paper"]
 
 

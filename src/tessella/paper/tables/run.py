@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
 
 from tessella import records
 from tessella.configs import changed, to_json
 from tessella.contracts import Batch, Bound
 from tessella.data import load_table
 from tessella.evaluation import Evaluation, evaluate, floor_audit, sandwich_audit
-from tessella.models import FlowConfig, SemiDiscrete, log_mean_exp
+from tessella.models import FlowConfig, SemiDiscrete, TableModel, log_mean_exp
 from tessella.paper.effort import Effort, matmul_precision
 from tessella.paper.tables.methods import COUNTED, Fitted, Job, fit_method
 from tessella.paper.tables.recipes import Method, Preset, Recipe, recipe_for
@@ -91,7 +90,7 @@ def run_table(task: TableTask, folder: Path) -> dict[str, Any]:
 
 
 @torch.no_grad()
-def importance_curve(model: nn.Module, batch: Batch, most: int) -> list[list[float]]:
+def importance_curve(model: TableModel, batch: Batch, most: int) -> list[list[float]]:
     """[S, bound with S importance samples] for S up to `most`, all from the same weights; empty for exact values."""
     counts = [count for count in IW_CURVE_SAMPLES if count <= most]
     if not isinstance(model, Bound):
@@ -104,7 +103,7 @@ def importance_curve(model: nn.Module, batch: Batch, most: int) -> list[list[flo
     return curve
 
 
-def _device(model: nn.Module) -> torch.device:
+def _device(model: TableModel) -> torch.device:
     return next(model.buffers()).device
 
 

@@ -9,11 +9,11 @@ import torch
 
 from tessella import records
 from tessella.baselines import Baseline
+from tessella.configs import to_json
+from tessella.data import load_table
 from tessella.models.tables import number_of_parameters
 from tessella.paper.tables.methods import passes
 from tessella.paper.tables.recipes import Method, Preset, recipe_for
-from tessella.configs import to_json
-from tessella.data import load_table
 from tessella.training.config import Accelerator
 
 REPEATS = 5
