@@ -28,15 +28,15 @@ def rows_of(name: str) -> pa.Table:
     if name == MIXED:
         return _covertype()
     table = load_table(name)
-    codes = torch.cat([part.tensors[0] for part in table.parts.values()])
-    return pa.table(table.encoding.by_name(codes))
+    parts = zip(*(part.tensors for part in table.parts.values()), strict=True)
+    return pa.table(table.encoding.by_name(*map(torch.cat, parts)))
 
 
 def _covertype() -> pa.Table:
-    paths = find(("covtype.npz.xz",), "")
-    if paths is None:
+    found = find(("covtype.npz.xz",), archive="")
+    if found is None:
         raise FileNotFoundError("covtype.npz.xz: not found; expected it in the folder TESSELLA_DATA")
-    _, arrays = read_compact(paths[0])
+    _, arrays = read_compact(found[0])
     rows = np.random.RandomState(0).permutation(len(arrays["C"]))[:MIXED_ROWS]
     names = [f"number {j}" for j in range(arrays["C"].shape[1])]
     numbers = {name: arrays["C"][rows, j].astype(int) for j, name in enumerate(names)}

@@ -14,6 +14,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 Item = TypeVar("Item")
+Part = TypeVar("Part", Tensor, tuple[Tensor, ...])
 
 SECONDS = 5.0  # between two lines where there is no terminal
 
@@ -101,9 +102,6 @@ def watching(what: str, total: int | None, visible: bool = True) -> Iterator[Non
             yield
         finally:
             _watched.reset(token)
-
-
-Part = TypeVar("Part", Tensor, tuple[Tensor, ...])
 
 
 def counted(parts: Iterable[Part]) -> Iterator[Part]:
