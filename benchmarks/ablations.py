@@ -13,20 +13,20 @@ from benchmarks.launch import launch
 
 SMALL_FLOW = (
     "--data mushroom --method voronoi --preset affine --steps 4000 --accelerator cuda",
-    "model.dim=4 model.blocks=6 model.width=64 model.layers=1 model.noise_blocks=2 model.noise_width=64 "
-    "model.nets=plain",
+    "model.cells.dim=4 model.density.blocks=6 model.density.width=64 model.density.layers=1 model.noise.blocks=2 "
+    "model.noise.width=64 model.noise.layers=1 model.fast=false",
 )
 FLOW = {
     "reference: 4 dimensions, ELBO, 2 noise blocks": "",
-    "2 dimensions": "model.dim=2",
+    "2 dimensions": "model.cells.dim=2",
     "IW-4 objective": "model.train_samples=4",
-    "4 noise blocks": "model.noise_blocks=4",
-    "Laguerre cells": "model.dequantizer=laguerre",
-    "Student-t base": "model.base=student",
-    "couplings move by 4 logistics": "model.modes=4",
+    "4 noise blocks": "model.noise.blocks=4",
+    "Laguerre cells": "model.cells=laguerre",
+    "Student-t base": "model.density.base=student",
+    "couplings move by 4 logistics": "model.density.logistics=4",
     "learning rate 5e-3": "training.learning_rate=5e-3",
-    "couplings move by 4 logistics, learning rate 5e-3": "model.modes=4 training.learning_rate=5e-3",
-    "flat MLP couplings": "model.density=flat model.width=256 model.layers=2",
+    "couplings move by 4 logistics, learning rate 5e-3": "model.density.logistics=4 training.learning_rate=5e-3",
+    "flat MLP couplings": "model.density=flat model.density.width=256 model.density.layers=2",
 }
 SMALL_BLOCKS = (
     "--data connect4 --method blocks --steps 800 --accelerator cpu",

@@ -48,7 +48,7 @@ def _covertype() -> pa.Table:
 
 
 NAMES = {
-    "mushroom": "Mushroom, 22 columns of categories",
+    "mushroom": "Mushroom, 21 columns of categories",
     "nursery": "Nursery, 8 columns of categories",
     "connect4": "Connect4, 42 columns of categories",
     MIXED: "Covertype, 10 counts and 3 columns of categories",

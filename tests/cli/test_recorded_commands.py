@@ -1,4 +1,4 @@
-"""What the records in results/ say was typed is still understood: every option, and every field that was changed."""
+"""What records and benchmarks say to type is understood: every option, and every field that is changed."""
 
 import json
 import shlex
@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 import tessella.cli.main  # noqa: F401  # the function of that name hides the module
+from benchmarks import ablations
+from benchmarks import tables as launches
 from tessella.cli.reproduce.tables import tables
 from tessella.configs import changed, parse_changes
 from tessella.paper.tables.recipes import recipe_for
@@ -25,6 +27,7 @@ def arguments(command: str) -> list[str] | None:
 
 
 COMMANDS = {json.loads(file.read_text())["command"] for file in RECORDS}
+COMMANDS |= {line for part in ("cpu", "gpu") for module in (ablations, launches) for line in module.lines(part)}
 TYPED = sorted(command for command in COMMANDS if arguments(command))
 
 

@@ -19,7 +19,7 @@ def demo(out: Path = Path("demo-report"), seconds: float = 75.0, seed: int = 0, 
 
     from tessella import records
     from tessella.cli.files import write_table
-    from tessella.cli.fit import REPORT, comparison, fit_and_report
+    from tessella.cli.fit import REPORT, WIDEST, comparison, fit_and_report
     from tessella.cli.score import odd_rows
     from tessella.data import load_table
     from tessella.estimators import TabularFlow
@@ -35,7 +35,9 @@ def demo(out: Path = Path("demo-report"), seconds: float = 75.0, seed: int = 0, 
     flow = TabularFlow(time_budget=seconds, test_fraction=0.1, random_state=seed)
     overview = fit_and_report(flow, table, out / "model")
     print(f"\n{comparison(overview)}")
-    print(f"  {'entropy floor':<20}  = {connect4.floor:8.3f}   (no two rows are alike; no model is below it on all)")
+    print(
+        f"  {'entropy floor':<{WIDEST}}  = {connect4.floor:8.3f}   (no two rows are alike; no model is below it on all)"
+    )
     print("\nfive sampled rows:")
     write_table(flow.sample(5), None)
     print("\nthe three oddest of the rows kept aside, and what makes them odd (nats):", flush=True)

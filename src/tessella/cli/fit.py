@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 ColumnType = Literal["categorical", "ordinal", "boolean", "count", "continuous", "date"]
 REPORT = "report.html"
+WIDEST = 23  # of the names in a comparison
 
 
 def fit(
@@ -97,5 +98,5 @@ def comparison(overview: "Overview") -> str:
     ]
     for one in sorted(overview.likelihoods, key=lambda one: one["nll"]):
         sign = "=" if one["exact"] else "<="
-        lines.append(f"  {one['name']:<20} {sign:>2} {one['nll']:8.3f} +- {one['error']:.3f}")
+        lines.append(f"  {one['name']:<{WIDEST}} {sign:>2} {one['nll']:8.3f} +- {one['error']:.3f}")
     return "\n".join(lines)
