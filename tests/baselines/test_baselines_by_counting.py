@@ -169,5 +169,5 @@ def test_baselines_on_mushroom_stand_in_order(mushroom: Table):
     mixture = nats(CategoricalMixture(counts, 200).fit(mushroom.train, mushroom.validation), mushroom.test)
     assert independent == pytest.approx(22.02, abs=0.01)
     assert tree == pytest.approx(14.86, abs=0.01)
-    assert mushroom.floor is not None
-    assert mushroom.floor < mixture < 9.1
+    assert mushroom.entropy_floor is not None
+    assert mushroom.entropy_floor < mixture < 9.1

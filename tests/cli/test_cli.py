@@ -44,8 +44,8 @@ def test_evaluate_with_audits_and_record(run, tmp_path):
     record = json.loads((tmp_path / "r.json").read_text())
     wanted = {"data", "partial", "method", "density", "preset", "seed", "elbo_nll", "iw_nll", "iw_samples", "stderr"}
     wanted |= {"steps", "seconds", "validation_nll"}
-    assert wanted | {"floor", "command", "commit", "hardware"} <= set(record)
-    assert record["floor"] - 3 * record["stderr"] <= record["iw_nll"] <= record["elbo_nll"]
+    assert wanted | {"entropy_floor", "command", "commit", "hardware"} <= set(record)
+    assert record["entropy_floor"] - 3 * record["stderr"] <= record["iw_nll"] <= record["elbo_nll"]
     audits = {one["name"]: one for one in record["audits"]}
     assert set(audits) == {"sum to one", "entropy floor", "sandwich", "agreement"}
     assert audits["sum to one"]["value"]["total"] < 0.97
@@ -132,7 +132,7 @@ def test_map_into_a_cell(tmp_path):
 
 def test_demo(tmp_path):
     said = tessella("demo", "--out", str(tmp_path), "--seconds", "10")
-    for line in ("TabularFlow", "Chow-Liu tree", "independent columns", "floor", "five sampled rows", "oddest"):
+    for line in ("TabularFlow", "Chow-Liu tree", "independent columns", "entropy floor", "five sampled rows", "oddest"):
         assert line in said
     assert (tmp_path / "model" / "report.html").stat().st_size > 50_000
     assert (tmp_path / "connect4.csv").read_text().count("\n") == 67558

@@ -20,7 +20,7 @@ def test_the_parts_of_a_table_are_its_rows() -> None:
     decoded = [row for part in table.parts.values() for row in zip(*table.encoding.decode(*part.tensors), strict=True)]
     assert Counter(decoded) == Counter(zip(*VALUES, strict=True))
     assert decoded != list(zip(*VALUES, strict=True))
-    assert (table.name, table.floor, table.partial) == ("mine", None, None)
+    assert (table.name, table.entropy_floor, table.partial) == ("mine", None, None)
 
 
 def test_the_seed_decides_the_split() -> None:
@@ -39,10 +39,10 @@ def test_a_quantized_toy_is_a_table() -> None:
     table, toy = load_table("quantized-pinwheel"), quantized_toy("pinwheel")
     assert [part.shapes for part in table.parts.values()] == [[[rows, 2]] for rows in (200_000, 10_000, 10_000)]
     assert table.encoding.counts == (91, 91)
-    assert table.floor == toy.entropy() < 2 * log(91)
+    assert table.entropy_floor == toy.entropy() < 2 * log(91)
     (codes,) = table.train.tensors
     mean_nll = -toy.probabilities[codes[:, 0], codes[:, 1]].log().mean()
-    assert float(mean_nll) == pytest.approx(table.floor, abs=0.01)
+    assert float(mean_nll) == pytest.approx(table.entropy_floor, abs=0.01)
     assert table.encoding.decode(codes[:1]) == [[str(int(code))] for code in codes[0]]
     assert "quantized-pinwheel" in QUANTIZED
 

@@ -40,7 +40,7 @@ def test_shipped_tables_have_the_published_sizes(name: str) -> None:
 def test_all_rows_differ_so_the_entropy_floor_is_the_log_of_their_number(name: str) -> None:
     rows = everything(load_table(name))
     assert len(rows.unique(dim=0)) == len(rows)
-    assert TABLES[name].floor == pytest.approx(log(len(rows)))
+    assert TABLES[name].entropy_floor == pytest.approx(log(len(rows)))
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -96,7 +96,7 @@ def test_dealt_hands_come_from_their_seed_and_say_that_they_are_simulated() -> N
     drawn = "1,000 rows drawn with seed 1 from the distribution of the published table"
     assert one.partial == f"simulated: {drawn}, not its own rows"
     assert "simulated" in one.source
-    assert one.floor == pytest.approx(19.558, abs=5e-4)
+    assert one.entropy_floor == pytest.approx(19.558, abs=5e-4)
 
 
 def test_dealt_hands_are_by_default_as_many_as_published() -> None:

@@ -19,8 +19,8 @@ from tessella.dequantizers import CellsConfig
 from tessella.evaluation import (
     Grid,
     agreement_audit,
+    entropy_floor_audit,
     evaluate,
-    floor_audit,
     integral_audit,
     sandwich_audit,
     sum_to_one_audit,
@@ -177,14 +177,14 @@ def test_exact_models_have_nothing_between_the_bounds():
 
 
 def test_entropy_floor():
-    below = floor_audit(evaluate(mixture(), (ALL_ROWS,), floor=100.0))
+    below = entropy_floor_audit(evaluate(mixture(), (ALL_ROWS,), entropy_floor=100.0))
     assert below is not None
     assert below.passed is False
     assert "entropy floor" in str(below)
-    above = floor_audit(evaluate(mixture(), (ALL_ROWS,), floor=0.0))
+    above = entropy_floor_audit(evaluate(mixture(), (ALL_ROWS,), entropy_floor=0.0))
     assert above is not None
     assert above.passed
-    assert floor_audit(evaluate(mixture(), (ALL_ROWS,))) is None
+    assert entropy_floor_audit(evaluate(mixture(), (ALL_ROWS,))) is None
 
 
 def test_too_many_rows_are_not_enumerated():

@@ -19,7 +19,7 @@ def test_evaluation_reports_consistent_numbers():
 
 def test_an_exact_value_stands_for_both_bounds():
     model = mixture()
-    result = evaluate(model, (ALL_ROWS,), samples=100, floor=0.5)
+    result = evaluate(model, (ALL_ROWS,), samples=100, entropy_floor=0.5)
     assert result.elbo_nll == result.iw_nll == pytest.approx(-float(model.log_prob(ALL_ROWS).mean()))
     assert (result.iw_samples, result.gap) == (0, 0.0)
     assert str(result).startswith("exact")

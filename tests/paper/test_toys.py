@@ -21,7 +21,7 @@ from tessella.paper.toys import (
     RATES,
     TRAINING,
     Chosen,
-    Fitted,
+    FittedDensity,
     compare,
     dimensionwise,
     fit_density,
@@ -93,7 +93,7 @@ def test_the_rate_is_chosen_on_validation_rows_alone():
 
     def run(rate, validation, nll):
         result = FitResult(1, validation, validation + 1, steps=1, seconds=1.0, stopped="steps")
-        return Fitted(SMALL, SMALL.build((2,)), replace(BRIEF, learning_rate=rate), result, nll, 0.1)
+        return FittedDensity(SMALL, SMALL.build((2,)), replace(BRIEF, learning_rate=rate), result, nll, 0.1)
 
     chosen = Chosen((run(0.1, 2.0, 5.0), run(0.2, 3.0, 4.0)))
     summary = chosen.summary()

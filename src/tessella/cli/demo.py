@@ -35,16 +35,20 @@ def demo(out: Path = Path("demo-report"), seconds: float = 75.0, seed: int = 0, 
     flow = TabularFlow(time_budget=seconds, test_fraction=0.1, random_state=seed)
     overview = fit_and_report(flow, table, out / "model")
     print(f"\n{comparison(overview)}")
-    print(
-        f"  {'entropy floor':<{WIDEST}}  = {connect4.floor:8.3f}   (no two rows are alike; no model is below it on all)"
-    )
+    why = "(no two rows are alike; no model is below it on all)"
+    print(f"  {'entropy floor':<{WIDEST}}  = {connect4.entropy_floor:8.3f}   {why}")
     print("\nfive sampled rows:")
     write_table(flow.sample(5), None)
     print("\nthe three oddest of the rows kept aside, and what makes them odd (nats):", flush=True)
     aside = table.take(sorted(flow.parts_["test"]))
     print("\n".join(odd_rows(flow.anomalies(aside, top=3).to_pylist())))
     if results:
-        measured = {"data": "connect4", "steps": overview.steps, "seconds": overview.seconds, "floor": connect4.floor}
+        measured = {
+            "data": "connect4",
+            "steps": overview.steps,
+            "seconds": overview.seconds,
+            "entropy_floor": connect4.entropy_floor,
+        }
         learned = {"model": overview.model, "exact": overview.exact, "learning": overview.learning}
         held_out = {"test_rows": overview.scored_rows, "likelihoods": overview.likelihoods}
         records.write(results / "demo.json", {**measured, **learned, **held_out, **records.provenance(seed)})

@@ -98,7 +98,7 @@ def _of_run(folder: Path, samples: int, part: str, rows: int, audit: bool, devic
     table = find_table(run.config.data, run.encoding)
     chosen = table.parts[part].to(device)
     batch = chosen.batch(torch.arange(rows or len(chosen), device=device)[: len(chosen)])
-    result = measure(run.model, batch, samples, table.floor)
+    result = measure(run.model, batch, samples, table.entropy_floor)
     found = audits.audit(run, result, samples) if audit else []
     partial = f"\npartial data: {table.partial}" if table.partial else ""
     title = f"{table.name}, {part} part, {named(run.config.model)['method']}{partial}"

@@ -94,5 +94,5 @@ def _train(run: TrainCommand) -> None:
     if table.partial:
         print(f"partial data: {table.partial}")
     print(f"stopped by {result.stopped} after {result.steps:,} steps, {result.seconds:.0f} s")
-    curve = draw_training_curve(out / "curve.png", RunFolder(out).read_metrics(), table.floor)
+    curve = draw_training_curve(out / "curve.png", RunFolder(out).read_metrics(), table.entropy_floor)
     print(f"run folder: {out}\ncurve: {curve}\nnext: tessella evaluate {out}")

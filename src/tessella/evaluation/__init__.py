@@ -1,7 +1,7 @@
 """Valid numbers: exact values and bounds with their standard errors, entropy floors and audits."""
 
 from tessella.evaluation.agreement import agreement_audit
-from tessella.evaluation.audits import AuditResult, floor_audit
+from tessella.evaluation.audits import AuditResult, entropy_floor_audit
 from tessella.evaluation.evaluate import Evaluation, evaluate
 from tessella.evaluation.mass import Grid, integral_audit, sum_to_one_audit
 from tessella.evaluation.sandwich import sandwich_audit
@@ -11,8 +11,8 @@ __all__ = [
     "Evaluation",
     "Grid",
     "agreement_audit",
+    "entropy_floor_audit",
     "evaluate",
-    "floor_audit",
     "integral_audit",
     "sandwich_audit",
     "sum_to_one_audit",

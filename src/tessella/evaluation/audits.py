@@ -27,15 +27,15 @@ def slack_allowed(value: float) -> float:
     return max(WIDEST, WIDEST_SHARE * abs(value))
 
 
-def floor_audit(evaluation: Evaluation) -> AuditResult | None:
+def entropy_floor_audit(evaluation: Evaluation) -> AuditResult | None:
     """No value below a known entropy floor by more than three standard errors; None when no floor is known."""
-    if evaluation.floor is None:
+    if evaluation.entropy_floor is None:
         return None
-    above = evaluation.iw_nll - evaluation.floor
+    above = evaluation.iw_nll - evaluation.entropy_floor
     return AuditResult(
         "entropy floor",
         passed=above >= -3 * evaluation.stderr,
-        message=f"{evaluation.iw_nll:.4f} is {above:+.4f} from the entropy floor {evaluation.floor:.4f} "
+        message=f"{evaluation.iw_nll:.4f} is {above:+.4f} from the entropy floor {evaluation.entropy_floor:.4f} "
         f"(standard error {evaluation.stderr:.4f})",
-        value={"above_floor": above, "error": evaluation.stderr},
+        value={"above_entropy_floor": above, "error": evaluation.stderr},
     )

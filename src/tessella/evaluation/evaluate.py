@@ -22,7 +22,7 @@ class Evaluation:
     stderr: float
     gap: float
     """iw_nll with a tenth of the samples, minus iw_nll: large means that more samples would still help."""
-    floor: float | None
+    entropy_floor: float | None
     seconds: float
 
     def __str__(self) -> str:
@@ -34,20 +34,22 @@ class Evaluation:
                 f"IW-{self.iw_samples:<6} {self.iw_nll:9.4f} nats  {error}",
                 f"gap       {self.gap:9.4f}  from {max(1, self.iw_samples // 10)} to {self.iw_samples} samples",
             ]
-        if self.floor is not None:
-            lines.append(f"floor     {self.floor:9.4f}  entropy floor: no valid model of these rows goes below it")
+        if self.entropy_floor is not None:
+            lines.append(
+                f"floor     {self.entropy_floor:9.4f}  entropy floor: no valid model of these rows goes below it"
+            )
         return "\n".join([*lines, f"time      {self.seconds:9.1f} s"])
 
 
 @torch.no_grad()
-def evaluate(model: Likelihood, batch: Batch, samples: int = 100, floor: float | None = None) -> Evaluation:
+def evaluate(model: Likelihood, batch: Batch, samples: int = 100, entropy_floor: float | None = None) -> Evaluation:
     """ELBO and importance-weighted bound of every row, or the exact value; a non-finite row is an error, never skipped.
 
     Args:
         model: any likelihood.
         batch: rows as the model takes them.
         samples: S of the bound; an exact model needs none.
-        floor: the entropy of the rows' distribution, where it is known.
+        entropy_floor: the entropy of the rows' distribution, where it is known.
     """
     rows = len(batch[0])
     if rows == 0 or samples < 1:
@@ -71,6 +73,6 @@ def evaluate(model: Likelihood, batch: Batch, samples: int = 100, floor: float |
         iw_samples=0 if model.exact else samples,
         stderr=float(per_row.std() / len(per_row) ** 0.5) if len(per_row) > 1 else float("nan"),
         gap=float(per_row.mean() - torch.cat(coarse).mean()),
-        floor=floor,
+        entropy_floor=entropy_floor,
         seconds=time.perf_counter() - start,
     )

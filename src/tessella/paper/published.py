@@ -32,7 +32,7 @@ _DISTINCT = (
     "of -log P over the file is at least ln {rows}, whatever the model. Held-out rows alone could lie lower only under "
     "a model that gives its training rows less probability than the rows it never saw."
 )
-FLOORS: dict[str, str] = {
+ENTROPY_FLOORS: dict[str, str] = {
     "connect4": _DISTINCT.format(rows="67,557"),
     "mushroom": _DISTINCT.format(rows="8,124"),
     "nursery": "The file is the complete grid: each of the 12,960 combinations of its categories once. "
@@ -43,9 +43,9 @@ FLOORS: dict[str, str] = {
 """Why the entropy floor of a table is one."""
 
 
-def below_floor(data: str, published: Published) -> bool:
+def below_entropy_floor(data: str, published: Published) -> bool:
     """Whether a published value is too good to be one: three standard deviations or more below the entropy floor."""
-    floor = TABLES[data].floor
+    floor = TABLES[data].entropy_floor
     return floor is not None and published.value < floor - 3 * published.spread
 
 

@@ -36,7 +36,7 @@ ROWS_AT_ONCE = 10_000
 
 
 @dataclass(frozen=True)
-class Fitted:
+class FittedDensity:
     """A density that was trained, and what it says about rows that it has not seen."""
 
     config: DensityConfig
@@ -56,10 +56,10 @@ class Fitted:
 class Chosen:
     """One run for each learning rate, and the one that the validation rows preferred."""
 
-    runs: tuple[Fitted, ...]
+    runs: tuple[FittedDensity, ...]
 
     @property
-    def best(self) -> Fitted:
+    def best(self) -> FittedDensity:
         return min(self.runs, key=lambda run: run.fit.best_validation)
 
     @property
@@ -134,7 +134,7 @@ def fit_density(
     training: TrainingConfig,
     folder: Path,
     validations: int | None = None,
-) -> Fitted:
+) -> FittedDensity:
     """The density of a config, trained on rows["train"] and scored on rows["test"], in nats.
 
     Args:
@@ -152,7 +152,7 @@ def fit_density(
     result = fit(model, *parts, training, folder, {"model": to_json(config)}, pace=pace)
     assert isinstance(model.density, Flow)
     with matmul_precision("highest"):
-        return Fitted(config, model.density, training, result, *_mean_nll(model, rows["test"]))
+        return FittedDensity(config, model.density, training, result, *_mean_nll(model, rows["test"]))
 
 
 @torch.no_grad()

@@ -13,7 +13,7 @@ from tessella.configs import changed, to_json
 from tessella.data import VectorTable, load_vectors
 from tessella.densities import DensityConfig, DisjointMixtureConfig, SplineConfig
 from tessella.paper.effort import VALIDATIONS, Effort, curve, matmul_precision
-from tessella.paper.toys import Fitted, fit_density, without_cells
+from tessella.paper.toys import FittedDensity, fit_density, without_cells
 from tessella.training import TrainingConfig
 
 Method = Literal["mixture", "coupling", "spline"]
@@ -93,7 +93,7 @@ def run_vectors(task: VectorTask, folder: Path) -> dict[str, Any]:
     return _record(task, table, fitted, curve(folder))
 
 
-def _record(task: VectorTask, table: VectorTable, fitted: Fitted, curve: list[list[float]]) -> dict[str, Any]:
+def _record(task: VectorTask, table: VectorTable, fitted: FittedDensity, curve: list[list[float]]) -> dict[str, Any]:
     return {
         "data": table.name,
         "partial": table.partial,

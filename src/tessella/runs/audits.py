@@ -7,7 +7,7 @@ from tessella.evaluation import (
     AuditResult,
     Evaluation,
     agreement_audit,
-    floor_audit,
+    entropy_floor_audit,
     sandwich_audit,
     sum_to_one_audit,
 )
@@ -24,7 +24,7 @@ def audit(run: TrainedRun, evaluation: Evaluation, samples: int) -> list[AuditRe
     A table with numbers has the sandwich and the entropy floor only.
     """
     model, shape = run.model, run.encoding.shape
-    found = [floor_audit(evaluation), sandwich_audit(model, samples=samples)]
+    found = [entropy_floor_audit(evaluation), sandwich_audit(model, samples=samples)]
     if not shape.numbers:
         (drawn,) = model.sample(REFERENCE_ROWS + VALIDATION_ROWS)
         rows = drawn[VALIDATION_ROWS:], drawn[:VALIDATION_ROWS]

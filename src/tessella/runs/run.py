@@ -127,7 +127,7 @@ def record_of(run: TrainedRun, table: Table, **measured: Any) -> dict[str, Any]:
         "best_step": state.best_step,
         "validation_nll": state.best_validation,
         **measured,
-        "floor": table.floor,
+        "entropy_floor": table.entropy_floor,
         "model": to_json(run.config.model),
         "training": to_json(run.config.training),
         **records.provenance(run.config.training.seed),

@@ -85,7 +85,9 @@ def tables(
     path = results / ("ablations" if ablation else "tables") / f"{name}.json"
     records.write(path, record)
     kind = "exact" if record["exact"] else f"IW-{record['iw_samples']}, ELBO {record['elbo_nll']:.4f}"
-    floor = "no entropy floor known" if record["floor"] is None else f"entropy floor {record['floor']:.4f}"
+    floor = (
+        "no entropy floor known" if record["entropy_floor"] is None else f"entropy floor {record['entropy_floor']:.4f}"
+    )
     print(f"{name}: {record['iw_nll']:.4f} +- {record['stderr']:.4f} nats ({kind}; {floor})")
     started = "" if record["initial_nll"] is None else f" ({record['initial_nll']:.4f} before the first update)"
     print(f"{record['steps']:,} steps, {record['seconds']:.1f} s, validation {record['validation_nll']:.4f}{started}")

@@ -62,4 +62,4 @@ def _split(name: str, entry: TableEntry, coded: Coded, partial: str | None, sour
     sizes = (rows * percent // 100 for percent in entry.percent)
     parts = (coded.codes[part].astype(np.int64) for part in shuffled(rows, entry.seed, *sizes))
     train, validation, test = (Rows(torch.from_numpy(part)) for part in parts)
-    return Table(name, encoding, train, validation, test, entry.floor, partial, source, entry.licence)
+    return Table(name, encoding, train, validation, test, entry.entropy_floor, partial, source, entry.licence)

@@ -21,13 +21,13 @@ class TableEntry(Entry[Coded]):
     Attributes:
         seed: of the published split.
         percent: of the rows for training and validation; the rest is the test.
-        floor: the entropy floor, see `Table`.
+        entropy_floor: see `Table`.
         simulate: simulates (rows, seed) where the distribution is known.
     """
 
     seed: int
     percent: tuple[int, int] = (80, 10)
-    floor: float | None = None
+    entropy_floor: float | None = None
     simulate: Callable[[int, int], Coded] | None = None
 
     def read(self, form: Form[Coded], paths: tuple[Path, ...], seed: int = 0) -> Coded:
@@ -60,7 +60,7 @@ TABLES: dict[str, TableEntry] = {
             Extent(67_557, 42, 3),
         ),
         seed=123,
-        floor=log(67_557),  # all rows differ
+        entropy_floor=log(67_557),  # all rows differ
     ),
     "forests": TableEntry(
         source=f"UCI Covertype (Blackard, 1998), {_UCI}/dataset/31/covertype",
@@ -84,7 +84,7 @@ TABLES: dict[str, TableEntry] = {
             Extent(8_124, 21, 12),
         ),
         seed=234,
-        floor=log(8_124),  # all rows differ
+        entropy_floor=log(8_124),  # all rows differ
     ),
     "nursery": TableEntry(
         source=f"UCI Nursery (Rajkovic, 1989), {_UCI}/dataset/76/nursery",
@@ -95,7 +95,7 @@ TABLES: dict[str, TableEntry] = {
             Extent(12_960, 8, 5),
         ),
         seed=345,
-        floor=log(12_960),  # the complete grid
+        entropy_floor=log(12_960),  # the complete grid
     ),
     "pokerhands": TableEntry(
         source=f"UCI Poker Hand (Cattral and Oppacher, 2002), {_UCI}/dataset/158/poker+hand",
@@ -120,7 +120,7 @@ TABLES: dict[str, TableEntry] = {
             ),
         ),
         seed=567,
-        floor=log(52 * 51 * 50 * 49 * 48),  # the entropy of an ordered deal
+        entropy_floor=log(52 * 51 * 50 * 49 * 48),  # the entropy of an ordered deal
         simulate=parsing.simulate,
     ),
     "uscensus90": TableEntry(

@@ -20,7 +20,7 @@ class Table:
         name: the key in `TABLES`, quantized-NAME for a toy, or what its owner calls it.
         encoding: what the columns mean.
         train: rows (codes,) or (codes, numbers), like `validation` and `test`.
-        floor: the entropy floor, in nats: what no fitted model's mean -log P can pass, where that is known.
+        entropy_floor: in nats, what no fitted model's mean -log P can pass, where that is known.
         partial: what is missing or simulated, in one sentence that belongs into every result made from this table;
             None for the complete published table.
         source: the data set, its authors and its home.
@@ -32,7 +32,7 @@ class Table:
     train: Rows
     validation: Rows
     test: Rows
-    floor: float | None
+    entropy_floor: float | None
     partial: str | None
     source: str
     licence: str

@@ -105,7 +105,7 @@ def _lines(axes: "Axes", records: list[Record], key: str) -> None:
         }
         name = label(record["method"], record["preset"], record["best_step"] != 0)
         axes.plot(*zip(*points, strict=True), label=name, **look)
-    floor = records[0]["floor"]
+    floor = records[0]["entropy_floor"]
     if floor is not None:
         axes.axhline(floor, color=GREY, lw=1.0, ls="--", label=FLOOR)
 
@@ -113,6 +113,6 @@ def _lines(axes: "Axes", records: list[Record], key: str) -> None:
 def _cut_start(axes: "Axes", records: list[Record], key: str) -> None:
     """From the floor, or the best, to somewhat above where the middle curve ends; what stays higher is not shown."""
     ends = sorted(min(value for _, value in record[key]) for record in records)
-    low = min([ends[0], *(record["floor"] for record in records if record["floor"] is not None)])
+    low = min([ends[0], *(record["entropy_floor"] for record in records if record["entropy_floor"] is not None)])
     height = ends[len(ends) // 2] - low
     axes.set_ylim(low - 0.05 * height - 0.01, low + 1.6 * height + 0.5)

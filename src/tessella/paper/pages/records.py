@@ -13,7 +13,7 @@ NEEDED = {"data", "partial", "method", "preset", "seed", "steps", "seconds", "el
 NEEDED |= {
     "stderr",
     "validation_nll",
-    "floor",
+    "entropy_floor",
     "command",
     "commit",
     "hardware",
@@ -67,9 +67,9 @@ def _checked(path: Path) -> Record:
     missing = sorted(NEEDED - set(record))
     if missing:
         raise ValueError(f"{path}: no {', '.join(missing)}; expected a record of `tessella reproduce tables`")
-    if record["floor"] is not None and record["iw_nll"] < record["floor"] - 3 * record["stderr"]:
+    if record["entropy_floor"] is not None and record["iw_nll"] < record["entropy_floor"] - 3 * record["stderr"]:
         raise ValueError(
-            f"{path}: {record['iw_nll']} is below the entropy floor {record['floor']}; expected a valid value"
+            f"{path}: {record['iw_nll']} is below the entropy floor {record['entropy_floor']}; expected a valid value"
         )
     return record | {"file": path.name}
 

@@ -9,7 +9,7 @@ from tessella.data import TABLES
 from tessella.paper.pages.markdown import DASH, duration, table
 from tessella.paper.pages.records import Cell, Record, cells, machine, read_records
 from tessella.paper.pages.vectors import vectors_section
-from tessella.paper.published import FLOORS, PUBLISHED, Published, below_floor
+from tessella.paper.published import ENTROPY_FLOORS, PUBLISHED, Published, below_entropy_floor
 from tessella.paper.tables.methods import passes
 
 TITLES = {
@@ -122,7 +122,7 @@ def headline(folder: Path) -> str:
     """The few lines of the summary that README shows."""
     found = cells(read_records(folder / "tables"))
     lines = [
-        ["entropy floor", *(_floor(TABLES[data].floor) for data, _ in HEADLINE)],
+        ["entropy floor", *(_floor(TABLES[data].entropy_floor) for data, _ in HEADLINE)],
         ["Voronoi, published", *(_published(data, "voronoi", short=True) for data, _ in HEADLINE)],
         ["Voronoi, learned through the cells", *(_bound(_through_cells(key, found)) for key in HEADLINE)],
     ]
@@ -171,7 +171,7 @@ def _through_cells(table: tuple[str, bool], found: dict[tuple[str, bool, str, st
 
 
 def _summary(found: dict[tuple[str, bool, str, str], Cell]) -> str:
-    lines = [["entropy floor", *(_floor(TABLES[data].floor) for data, _ in TITLES)]]
+    lines = [["entropy floor", *(_floor(TABLES[data].entropy_floor) for data, _ in TITLES)]]
     for method, preset in ROWS:
         ours = [found.get((*key, method, preset)) for key in TITLES]
         if method in PUBLISHED["nursery"] and preset == "best":
@@ -204,9 +204,11 @@ def _section(key: tuple[str, bool], title: str, found: dict[tuple[str, bool, str
 
 
 def _about(data: str, simulated: bool, run: Sequence[Cell]) -> str:
-    floor = TABLES[data].floor
-    said = [f"Entropy floor {floor:.4f} nats. {FLOORS[data]}" if floor is not None else "No entropy floor is known."]
-    wrong = [LABELS[method] for method, value in PUBLISHED[data].items() if below_floor(data, value)]
+    floor = TABLES[data].entropy_floor
+    said = [
+        f"Entropy floor {floor:.4f} nats. {ENTROPY_FLOORS[data]}" if floor is not None else "No entropy floor is known."
+    ]
+    wrong = [LABELS[method] for method, value in PUBLISHED[data].items() if below_entropy_floor(data, value)]
     if wrong and not simulated:
         said.append(f"The published value for {', '.join(wrong)} lies below it.")
     partial = sorted({cell.first["partial"] for cell in run if cell.first["partial"]})
@@ -283,7 +285,7 @@ def _published(data: str, method: str, short: bool = False) -> str:
     if value is None:
         return DASH
     text = f"{value.value:.2f}" if short else f"{value.value:.2f} ± {value.spread:.2f}"
-    return f"{text} (**not valid**)" if below_floor(data, value) else text
+    return f"{text} (**not valid**)" if below_entropy_floor(data, value) else text
 
 
 def _ablation_line(record: Record, link: str) -> list[str]:
@@ -293,5 +295,5 @@ def _ablation_line(record: Record, link: str) -> list[str]:
     return [record["variant"], title, LABELS[record["method"]], f"{record['validation_nll']:.3f}", value, *took]
 
 
-def _floor(floor: float | None) -> str:
-    return DASH if floor is None else f"{floor:.3f}"
+def _floor(entropy_floor: float | None) -> str:
+    return DASH if entropy_floor is None else f"{entropy_floor:.3f}"

@@ -14,7 +14,7 @@ from tessella import records
 from tessella.configs import changed, to_json
 from tessella.contracts import Batch, Bound
 from tessella.data import load_table
-from tessella.evaluation import Evaluation, evaluate, floor_audit, sandwich_audit
+from tessella.evaluation import Evaluation, entropy_floor_audit, evaluate, sandwich_audit
 from tessella.models import FlowConfig, SemiDiscrete, TableModel, log_mean_exp
 from tessella.paper.effort import Effort, matmul_precision
 from tessella.paper.tables.methods import COUNTED, Fitted, Job, fit_method
@@ -65,11 +65,11 @@ def run_table(task: TableTask, folder: Path) -> dict[str, Any]:
     with matmul_precision("highest"):
         torch.manual_seed(derived_seed(task.seed, "test"))
         rows = table.test.to(_device(fitted.model)).batch(torch.arange(min(task.test_rows, len(table.test))))
-        result = evaluate(fitted.model, rows, task.samples, table.floor)
+        result = evaluate(fitted.model, rows, task.samples, table.entropy_floor)
         few = tuple(part[:IW_CURVE_ROWS] for part in rows)
         iw_curve = importance_curve(fitted.model, few, 3 * task.samples)
         sandwich = sandwich_audit(fitted.model, samples=task.samples)
-    audit = floor_audit(result)
+    audit = entropy_floor_audit(result)
     if audit is not None and not audit.passed:
         raise ArithmeticError(f"{task.name}: the value cannot be true: {audit.message}")
     return {
