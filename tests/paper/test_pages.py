@@ -8,6 +8,7 @@ import pytest
 
 from tessella.cli.reproduce.tables import tables
 from tessella.cli.results import results
+from tessella.paper.effort import Effort
 from tessella.paper.pages.results import ablations_page, results_page
 
 ROOT = Path(__file__).parents[2]
@@ -202,7 +203,8 @@ def test_records_that_cannot_be_are_refused(change, message, tmp_path):
 
 
 def test_reproduce_tables_writes_where_the_page_reads(tmp_path, capsys):
-    common = {"steps": 1, "test_rows": 50, "accelerator": "cpu", "out": tmp_path, "results": tmp_path / "results"}
+    brief = Effort(steps=1, accelerator="cpu")
+    common = {"effort": brief, "test_rows": 50, "out": tmp_path, "results": tmp_path / "results"}
     tables("nursery", "independent", **common)
     tables("nursery", "mixture", **common, change=("model.components=[2]",), ablation="size", variant="2 kinds")
     assert "(exact; entropy floor 9.4696)" in capsys.readouterr().out

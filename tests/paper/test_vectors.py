@@ -16,6 +16,7 @@ from tessella.data.vectors.registry import VECTORS
 from tessella.densities import DisjointMixtureConfig, FlatCouplingConfig, SplineConfig
 from tessella.models import build_vectors
 from tessella.models.tables import number_of_parameters
+from tessella.paper.effort import Effort
 from tessella.paper.pages.vectors import NEEDED, vectors_section
 from tessella.paper.published import PUBLISHED_VECTORS
 from tessella.paper.vectors import VectorTask, recipe_of, run_vectors
@@ -128,9 +129,9 @@ def test_the_cells_behind_a_flow_are_placed_by_what_the_flow_makes_of_the_rows()
 def test_command_leaves_a_record_that_the_page_shows(tmp_path, capsys, monkeypatch):
     config = DisjointMixtureConfig(cells=4, blocks=1, component_blocks=1, width=8)
     monkeypatch.setattr("tessella.paper.vectors.MIXTURE", config)
-    options = {"steps": 2, "out": tmp_path / "runs", "results": tmp_path / "results", "accelerator": "cpu"}
+    options = {"out": tmp_path / "runs", "results": tmp_path / "results"}
     for seed in (0, 1):
-        continuous("power", "mixture", seed=seed, progress=False, **options)
+        continuous("power", "mixture", effort=Effort(steps=2, accelerator="cpu", progress=False, seed=seed), **options)
     said = capsys.readouterr().out
     assert "partial: at most 1,500 rows" in said
     found = [json.loads(path.read_text()) for path in sorted((tmp_path / "results" / "continuous").iterdir())]

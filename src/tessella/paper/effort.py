@@ -19,15 +19,17 @@ class Effort:
     """How long to train, on what. Of `steps` and `minutes` the first counts; with neither, the recipe's steps."""
 
     minutes: float = 0.0
-    """Training time that the steps are planned for."""
+    """Train for about so long: steps are timed first, and as many planned as fit. 0 for the preset's steps."""
     steps: int = 0
-    """Steps instead; of the mixture of categoricals, iterations."""
+    """Train for exactly so many steps instead; of the mixture of categoricals, iterations."""
     seed: int = 0
-    """Of initialisation and batches."""
+    """Of initialisation, batches, noise and importance samples."""
     accelerator: Accelerator = "auto"
+    """Where to train and evaluate; methods that count use the CPU unless cuda is asked for."""
     tf32: bool = True
     """Products of matrices in TF32 while training on a GPU, never in evaluation; `fast` networks keep bfloat16."""
     progress: bool = True
+    """Show a progress bar."""
     threads: int | None = None
     """On a CPU; None = as many as a trial finds fastest."""
 

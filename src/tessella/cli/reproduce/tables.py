@@ -6,7 +6,10 @@ from typing import Annotated, Literal
 
 import tyro
 
+from tessella.paper.effort import Effort
 from tessella.paper.tables.recipes import Method, Preset
+
+EFFORT = Effort()
 
 
 def tables(
@@ -14,17 +17,11 @@ def tables(
     method: Method,
     simulated: Annotated[bool, tyro.conf.arg(aliases=["--dealt"])] = False,
     preset: Preset = "best",
-    minutes: float = 0.0,
-    steps: int = 0,
-    seed: int = 0,
+    effort: Annotated[Effort, tyro.conf.arg(name="")] = EFFORT,
     out: Path = Path("runs/tables"),
     results: Path = Path("results"),
     test_rows: int = 10_000,
     samples: int = 100,
-    accelerator: Literal["auto", "cpu", "cuda"] = "auto",
-    tf32: bool = True,
-    progress: bool = True,
-    threads: int | None = None,
     change: Annotated[tuple[str, ...], tyro.conf.arg(name="set")] = (),
     ablation: str = "",
     variant: str = "",
@@ -38,17 +35,11 @@ def tables(
         preset: best: our choices, dequantizers learned from scratch, for a GPU; affine: the same with affine couplings;
             mixture-start: Voronoi from a fitted mixture of categoricals, on a CPU; small: Voronoi from scratch, on a
             CPU; paper: the published architecture and budget, for a GPU.
-        minutes: train for about so long: steps are timed first, and as many planned as fit. 0 for the preset's steps.
-        steps: train for exactly so many steps instead.
-        seed: of initialisation, batches, noise and importance samples; the splits are fixed.
+        effort: how long, on what, from which seed; the splits are fixed.
         out: a folder for the run is made there.
         results: folder of the records.
         test_rows: evaluate at most the first so many test rows.
         samples: importance samples per test row.
-        accelerator: where to train and evaluate; methods that count use the CPU unless cuda is asked for.
-        tf32: train with TF32 products of matrices on a GPU; evaluation never uses them.
-        progress: show a progress bar.
-        threads: of training on a CPU; as many as a trial finds fastest without it.
         change: fields to change, e.g. --set model.cells.dim=2 training.batch_size=128.
         ablation: name of a group; the record goes to results/ablations instead.
         variant: with --ablation: what was changed, in words.
@@ -63,21 +54,8 @@ def tables(
             f"ablation, variant, set: got {ablation!r}, {variant!r} and {len(change)} changes; expected a group and a "
             "variant together, and both where fields are changed, so that the record says what it is"
         )
-    task = TableTask(
-        DataConfig(data, simulated),
-        method,
-        preset,
-        test_rows,
-        samples,
-        parse_changes(change),
-        minutes=minutes,
-        steps=steps,
-        seed=seed,
-        accelerator=accelerator,
-        tf32=tf32,
-        progress=progress,
-        threads=threads,
-    )
+    rows = DataConfig(data, simulated)
+    task = TableTask(rows, method, preset, test_rows, samples, parse_changes(change), **vars(effort))
     name = re.sub("[^a-z0-9]+", "-", f"{ablation} {variant} {task.name}".lower()).strip("-")
     record = run_table(task, out / name)
     if ablation:
