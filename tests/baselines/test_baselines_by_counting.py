@@ -46,8 +46,8 @@ def mushroom() -> Table:
 def test_independent_on_nursery():
     """The complete grid: nothing to gain over independent, and nearly uniform, columns."""
     table = load_table("nursery")
-    model = Independent(table.schema.counts).fit(table.train)
-    assert nats(model, table.test) == pytest.approx(9.473, abs=0.01)
+    model = Independent(table.encoding.counts).fit(*table.train.tensors)
+    assert nats(model, *table.test.tensors) == pytest.approx(9.473, abs=0.01)
 
 
 def test_chow_liu_recovers_the_tree_and_its_entropy():
@@ -121,8 +121,8 @@ def all_trees_on_four(weight: torch.Tensor) -> list[float]:
 
 
 def test_em_never_loses_likelihood(mushroom: Table):
-    codes = mushroom.train[:1500]
-    model = CategoricalMixture(mushroom.schema.counts, 12)
+    codes = mushroom.train.tensors[0][:1500]
+    model = CategoricalMixture(mushroom.encoding.counts, 12)
     model.start(codes)
     values = torch.tensor([model.improve(codes, smoothing=1e-9) for _ in range(40)])
     assert (values.diff() > -1e-8).all()
@@ -131,8 +131,8 @@ def test_em_never_loses_likelihood(mushroom: Table):
 
 
 def test_em_in_blocks_is_em(mushroom: Table):
-    codes = mushroom.train[:200]
-    whole, blocks = (CategoricalMixture(mushroom.schema.counts, 5) for _ in range(2))
+    codes = mushroom.train.tensors[0][:200]
+    whole, blocks = (CategoricalMixture(mushroom.encoding.counts, 5) for _ in range(2))
     blocks.rows_at_once = 33
     for model in (whole, blocks):
         model.start(codes)
@@ -142,31 +142,31 @@ def test_em_in_blocks_is_em(mushroom: Table):
 
 
 def test_mixture_of_one_is_the_independent_model(mushroom: Table):
-    counts = mushroom.schema.counts
-    mixture = CategoricalMixture(counts, 1).fit(mushroom.train, smoothing=1e-9)
-    independent = Independent(counts).fit(mushroom.train, smoothing=1e-9)
-    torch.testing.assert_close(mixture.log_prob(mushroom.train), independent.log_prob(mushroom.train))
+    counts = mushroom.encoding.counts
+    mixture = CategoricalMixture(counts, 1).fit(mushroom.train.tensors[0], smoothing=1e-9)
+    independent = Independent(counts).fit(mushroom.train.tensors[0], smoothing=1e-9)
+    torch.testing.assert_close(mixture.log_prob(mushroom.train.tensors[0]), independent.log_prob(mushroom.train.tensors[0]))
 
 
 def test_mixture_repeats_with_its_seed_and_stops_by_validation(mushroom: Table):
-    train, validation = mushroom.train[:500], mushroom.validation
-    first, again, other = (CategoricalMixture(mushroom.schema.counts, 40) for _ in range(3))
+    train, validation = mushroom.train.tensors[0][:500], mushroom.validation.tensors[0]
+    first, again, other = (CategoricalMixture(mushroom.encoding.counts, 40) for _ in range(3))
     first.fit(train, validation)
     again.fit(train, validation)
     other.fit(train, validation, seed=1)
     assert torch.equal(first.log_table, again.log_table)
     assert not torch.equal(first.log_table, other.log_table)
-    unwatched = CategoricalMixture(mushroom.schema.counts, 40).fit(train)
+    unwatched = CategoricalMixture(mushroom.encoding.counts, 40).fit(train)
     assert nats(first, validation) < nats(unwatched, validation)
     assert nats(first, train) > nats(unwatched, train)
 
 
 def test_baselines_on_mushroom_stand_in_order(mushroom: Table):
-    """Measured: 22.02, 14.86 and 9.05, where ln 8124 = 9.003 is the floor."""
-    counts = mushroom.schema.counts
-    independent = nats(Independent(counts).fit(mushroom.train), mushroom.test)
-    tree = nats(ChowLiu(counts).fit(mushroom.train), mushroom.test)
-    mixture = nats(CategoricalMixture(counts, 200).fit(mushroom.train, mushroom.validation), mushroom.test)
+    """Measured: 22.02, 14.86 and 9.05, where ln 8124 = 9.003 is the entropy floor."""
+    counts = mushroom.encoding.counts
+    independent = nats(Independent(counts).fit(mushroom.train.tensors[0]), mushroom.test.tensors[0])
+    tree = nats(ChowLiu(counts).fit(mushroom.train.tensors[0]), mushroom.test.tensors[0])
+    mixture = nats(CategoricalMixture(counts, 200).fit(mushroom.train.tensors[0], mushroom.validation.tensors[0]), mushroom.test.tensors[0])
     assert independent == pytest.approx(22.02, abs=0.01)
     assert tree == pytest.approx(14.86, abs=0.01)
     assert mushroom.entropy_floor is not None

@@ -29,8 +29,11 @@ class TransformerConfig(TableConfig, kind="transformer"):
     """`CausalTransformer`."""
 
     width: int = 256
+    """Of the residual stream."""
     layers: int = 6
+    """Attention layers."""
     dropout: float = 0.1
+    """Share that is left out in training."""
 
     def build(self, shape: TableShape) -> CausalTransformer:
         return CausalTransformer(_counts(shape), self.width, self.layers, self.dropout)
@@ -41,11 +44,17 @@ class BlocksConfig(TableConfig, kind="blocks"):
     """`BlockAutoregressiveMixture`."""
 
     groups: int = 8
+    """Groups of columns, each modelled given those before it."""
     components: int = 16
+    """Of each group's mixture."""
     width: int = 256
+    """Of the residual stream."""
     layers: int = 4
+    """Attention layers."""
     dropout: float = 0.0
+    """Share that is left out in training."""
     fast: bool = True
+    """On a GPU, attention multiplies in bfloat16 and trains with fused kernels."""
 
     def build(self, shape: TableShape) -> BlockAutoregressiveMixture:
         size = (self.groups, self.components, self.width, self.layers, self.dropout, self.fast)
@@ -63,8 +72,11 @@ class DiscreteFlowConfig(TableConfig, kind="discrete-flow"):
     """`DiscreteFlow`."""
 
     layers: int = 8
+    """Discrete layers."""
     width: int = 512
+    """Of their networks."""
     temperature: float = 2.0
+    """Of the straight-through gradients."""
 
     def build(self, shape: TableShape) -> DiscreteFlow:
         return DiscreteFlow(_counts(shape), self.layers, self.width, self.temperature)
@@ -75,7 +87,9 @@ class CategoricalMixtureConfig(TableConfig, kind="mixture"):
     """`CategoricalMixture`: the validation rows choose among these numbers of components."""
 
     components: tuple[int, ...] = (50, 100, 200)
+    """To choose from."""
     iterations: int = 500
+    """Of expectation maximisation, at most."""
 
     def build(self, shape: TableShape) -> CategoricalMixture:
         return CategoricalMixture(_counts(shape), self.components[0])
