@@ -145,7 +145,9 @@ def test_mixture_of_one_is_the_independent_model(mushroom: Table):
     counts = mushroom.encoding.counts
     mixture = CategoricalMixture(counts, 1).fit(mushroom.train.tensors[0], smoothing=1e-9)
     independent = Independent(counts).fit(mushroom.train.tensors[0], smoothing=1e-9)
-    torch.testing.assert_close(mixture.log_prob(mushroom.train.tensors[0]), independent.log_prob(mushroom.train.tensors[0]))
+    torch.testing.assert_close(
+        mixture.log_prob(mushroom.train.tensors[0]), independent.log_prob(mushroom.train.tensors[0])
+    )
 
 
 def test_mixture_repeats_with_its_seed_and_stops_by_validation(mushroom: Table):
@@ -166,7 +168,10 @@ def test_baselines_on_mushroom_stand_in_order(mushroom: Table):
     counts = mushroom.encoding.counts
     independent = nats(Independent(counts).fit(mushroom.train.tensors[0]), mushroom.test.tensors[0])
     tree = nats(ChowLiu(counts).fit(mushroom.train.tensors[0]), mushroom.test.tensors[0])
-    mixture = nats(CategoricalMixture(counts, 200).fit(mushroom.train.tensors[0], mushroom.validation.tensors[0]), mushroom.test.tensors[0])
+    mixture = nats(
+        CategoricalMixture(counts, 200).fit(mushroom.train.tensors[0], mushroom.validation.tensors[0]),
+        mushroom.test.tensors[0],
+    )
     assert independent == pytest.approx(22.02, abs=0.01)
     assert tree == pytest.approx(14.86, abs=0.01)
     assert mushroom.entropy_floor is not None

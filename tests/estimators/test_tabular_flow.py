@@ -171,8 +171,8 @@ def test_a_density_integrates_to_one():
 
 
 def test_time_budget_is_kept(frame):
-    flow = small_flow(max_steps=None, time_budget=1.0).fit(frame)
-    assert flow.history_[-1]["seconds"] < 3
+    flow = small_flow(max_steps=None, time_budget=3.0).fit(frame)
+    assert flow.history_[-1]["seconds"] < 6
     assert flow.n_iter_ > 1
 
 

@@ -6,8 +6,10 @@ import pytest
 import torch
 
 from tessella.baselines import BlockAutoregressiveMixture
-from tessella.densities import Gaussian, token_flow
-from tessella.models import SemiDiscreteConfig, build
+from tessella.data import TableShape
+from tessella.densities import CouplingConfig, Gaussian, token_flow
+from tessella.dequantizers import ConditionalNoise, VoronoiConfig
+from tessella.models import FlowConfig
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 
@@ -17,9 +19,13 @@ def single_precision():
     torch.set_default_dtype(torch.float32)
 
 
-SMALL = SemiDiscreteConfig(dim=2, blocks=2, width=32, layers=1, noise_blocks=1, noise_width=32)
+SMALL = FlowConfig(
+    cells=VoronoiConfig(dim=2),
+    noise=ConditionalNoise(blocks=1, width=32, layers=1),
+    density=CouplingConfig(blocks=2, width=32, layers=1),
+)
 MODELS = {
-    "token": lambda fast: build(replace(SMALL, nets="fast" if fast else "plain"), (3,) * 5),
+    "coupling": lambda fast: replace(SMALL, fast=fast).build(TableShape((3,) * 5)),
     "blocks": lambda fast: BlockAutoregressiveMixture((3,) * 5, 3, 4, 32, 1, fast=fast),
 }
 
