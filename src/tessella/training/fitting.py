@@ -3,7 +3,6 @@
 import dataclasses
 import json
 from collections.abc import Mapping
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from tessella.training.randomness import fork_rng
 from tessella.training.result import FitResult, StopReason
 from tessella.training.run import Run, finished
 from tessella.training.threads import using
+from tessella.version import __version__
 
 
 def fit(
@@ -134,7 +134,7 @@ def _describe(
 ) -> dict[str, Any]:
     """What `config.json` says, as it reads when it comes back from there."""
     description = {
-        "tessella": _version(),
+        "tessella": __version__,
         "torch": str(torch.__version__),
         "seed": config.seed,
         "training": dataclasses.asdict(config),
@@ -148,10 +148,3 @@ def _describe(
             f"about: {error}; expected strings, numbers, booleans, None, and lists and mappings of them"
         ) from None
     return as_read
-
-
-def _version() -> str:
-    try:
-        return metadata.version("tessella")
-    except metadata.PackageNotFoundError:
-        return "not installed"
