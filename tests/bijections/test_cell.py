@@ -150,11 +150,12 @@ def test_the_softsign_and_the_root_are_powers(p):
 @pytest.mark.parametrize("p", [1.0, 3.0, 8.0, 32.0])
 def test_a_power_is_a_profile(p):
     """a(0) = 0, a'(0) = 1, a' > 0, a -> 1, and the three closed forms belong together."""
-    profile, s = power(p), (10.0 ** torch.linspace(-4, 3, 300)).requires_grad_()
+    profile, s = power(p), (10.0 ** torch.linspace(-4, 0.2, 300)).requires_grad_()  # further out autograd cancels
     a = s * profile.shrink(s)
     (slope,) = torch.autograd.grad(a.sum(), s)
-    torch.testing.assert_close(profile.log_volume(s, 1), slope.log(), rtol=1e-6, atol=1e-9)
+    torch.testing.assert_close(profile.log_volume(s, 1), slope.log(), rtol=1e-6, atol=1e-6)
     assert (slope > 0).all()
+    assert float(1e9 * profile.shrink(torch.tensor(1e9))) == pytest.approx(1.0, abs=1e-8)
     assert float(profile.shrink(torch.zeros(()))) == 1.0
     middle = s.detach()[a < 1 - 1e-7]  # closer to the wall 1 - t has lost its digits
     t = middle * profile.shrink(middle)
