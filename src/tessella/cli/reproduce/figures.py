@@ -35,10 +35,8 @@ def cell_map(out: Path = Path("runs/reproduce"), seed: int = 2) -> None:
     print("A Voronoi tessellation of the plane, 9 cells in a box; the map into its cells, 100,000 points:\n")
     print(audit_cells(bijection.double()))
     print(f"\nFigure 1: {draw_map_into_cell(out / 'map-into-cell.png', bijection.float(), cell, window)}")
-    around = (-1.6, 1.6, -1.6, 1.6)
-    print(
-        f"profiles of several powers: {draw_profiles(out / 'profiles.png', tessellation, cell, around, (1, 2, 8, 32))}"
-    )
+    profiles = draw_profiles(out / "profiles.png", tessellation, cell, (-1.7, 1.7, -2.0, 1.4), (1, 2, 8, 32))
+    print(f"profiles of several powers: {profiles}")
 
 
 def _nine_cells(seed: int) -> "Voronoi":
