@@ -9,7 +9,7 @@ it as "kind", and the command line as `--set model.cells=simplex`.
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, ClassVar, Self, TypeVar, get_args, get_type_hints
+from typing import Any, ClassVar, Literal, Self, TypeVar, get_args, get_origin, get_type_hints
 
 __all__ = ["Choice", "changed", "from_json", "parse_changes", "to_json"]
 
@@ -128,12 +128,12 @@ def _with(config: Any, names: list[str], value: Any, path: str) -> Any:
     name, *rest = names
     if name not in known:
         raise ValueError(f"set: {path!r}: {name!r} is no field here; expected one of {', '.join(known) or 'none'}")
-    before = getattr(config, name)
-    after = _with(before, rest, value, path) if rest else _like(before, value, path)
+    before, hint = getattr(config, name), get_type_hints(type(config))[name]
+    after = _with(before, rest, value, path) if rest else _like(before, value, path, hint)
     return replace(config, **{name: after})
 
 
-def _like(before: Any, value: Any, path: str) -> Any:
+def _like(before: Any, value: Any, path: str, hint: Any) -> Any:
     """`value`, if it can stand where `before` stood: a name for a member of a family, a list for a tuple, ..."""
     if isinstance(before, Choice) and isinstance(value, str):
         other = {field.name for field in fields(type(before).named(value))}  # type: ignore[arg-type]
@@ -142,6 +142,20 @@ def _like(before: Any, value: Any, path: str) -> Any:
         return tuple(value)
     if isinstance(before, float) and type(value) is int:
         return float(value)
-    if before is None or type(value) is type(before):
+    if type(value) is type(before) or _allowed(hint, value):
         return value
     raise ValueError(f"set: {path!r}: got {value!r}; expected a value like {before!r}")
+
+
+def _allowed(hint: Any, value: Any) -> bool:
+    """Whether one of the types of a union, or one of the literals in it, is that of the value.
+
+    >>> _allowed(float | None, None), _allowed(Literal["root"] | float, 8), _allowed(int, 8.0)
+    (True, True, False)
+    """
+    if get_origin(hint) is Literal:
+        return value in get_args(hint)
+    parts = get_args(hint)
+    if parts and get_origin(hint) is not tuple:
+        return any(_allowed(part, value) for part in parts)
+    return type(value) is hint or (hint is float and type(value) is int)

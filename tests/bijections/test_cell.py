@@ -9,7 +9,9 @@ from torch.distributions import Independent, Normal, StudentT, TransformedDistri
 
 from benchmarks.paper_form import paper_form
 from tessella import Box, CellBijection, Laguerre, Voronoi
-from tessella.bijections import SQUASHINGS, ActNorm
+from tessella.bijections import SQUASHINGS, ActNorm, power
+
+PROFILES = [*SQUASHINGS, 1.0, 1.5, 2.0, 4.0, 8.0, 16.0]
 
 
 def random_laguerre(*args, **kwargs) -> Laguerre:
@@ -91,7 +93,7 @@ def test_continuous_across_the_edges_where_walls_meet():
     assert (largest_move(80_000) < 0.2 * largest_move(10_000)).all()
 
 
-@pytest.mark.parametrize("squashing", SQUASHINGS)
+@pytest.mark.parametrize("squashing", PROFILES)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_at_the_anchor_exactly(squashing, dtype):
     """f(0) = x_k and the log-determinant there is D log g, both ways."""
@@ -111,12 +113,15 @@ def test_at_the_anchor_exactly(squashing, dtype):
     assert all(p.grad.isfinite().all() for p in bijection.parameters())
 
 
-@pytest.mark.parametrize("squashing", SQUASHINGS)
+@pytest.mark.parametrize("learned", [False, True])
+@pytest.mark.parametrize("squashing", PROFILES)
 @pytest.mark.parametrize("boxed", [False, True])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_finite_from_1e_minus_30_to_1e30(squashing, boxed, dtype):
+def test_finite_from_1e_minus_30_to_1e30(squashing, boxed, dtype, learned):
+    if learned and squashing in ("exponential", "arctan"):
+        pytest.skip("no power to learn")
     tessellation = Voronoi.create(8, 3, box=Box.cube(3.0, 3) if boxed else None)
-    bijection = CellBijection(tessellation, squashing).to(dtype)
+    bijection = CellBijection(tessellation, squashing, learn_power=learned).to(dtype)
     size = 10.0 ** torch.arange(-30, 31, dtype=dtype)
     y = (torch.randn(40, 1, 3, dtype=dtype) * size[:, None]).requires_grad_()
     cell = torch.randint(8, y.shape[:-1])
@@ -131,6 +136,44 @@ def test_finite_from_1e_minus_30_to_1e30(squashing, boxed, dtype):
     assert all(p.grad.isfinite().all() for p in bijection.parameters())
 
 
+@pytest.mark.parametrize("p", [1.0, 2.0])
+def test_the_softsign_and_the_root_are_powers(p):
+    """Also where p is a tensor, for which nothing is a special case."""
+    s = 10.0 ** torch.linspace(-6, 6, 200)
+    named, general = power(p), power(torch.tensor(p))
+    torch.testing.assert_close(general.shrink(s), named.shrink(s))
+    torch.testing.assert_close(general.log_volume(s, 5), named.log_volume(s, 5), rtol=1e-7, atol=1e-12)
+    t = torch.linspace(0.0, 0.999, 200)
+    torch.testing.assert_close(general.undo(t, 1 - t), named.undo(t, 1 - t))
+
+
+@pytest.mark.parametrize("p", [1.0, 3.0, 8.0, 32.0])
+def test_a_power_is_a_profile(p):
+    """a(0) = 0, a'(0) = 1, a' > 0, a -> 1, and the three closed forms belong together."""
+    profile, s = power(p), (10.0 ** torch.linspace(-4, 0.2, 300)).requires_grad_()  # further out autograd cancels
+    a = s * profile.shrink(s)
+    (slope,) = torch.autograd.grad(a.sum(), s)
+    torch.testing.assert_close(profile.log_volume(s, 1), slope.log(), rtol=1e-6, atol=1e-6)
+    assert (slope > 0).all()
+    assert float(1e9 * profile.shrink(torch.tensor(1e9))) == pytest.approx(1.0, abs=1e-8)
+    assert float(profile.shrink(torch.zeros(()))) == 1.0
+    middle = s.detach()[a < 1 - 1e-7]  # closer to the wall 1 - t has lost its digits
+    t = middle * profile.shrink(middle)
+    torch.testing.assert_close(profile.undo(t, 1 - t), middle, rtol=1e-7, atol=1e-12)
+
+
+def test_a_learned_power_learns():
+    bijection = CellBijection(Voronoi.create(5, 3), 8.0, learn_power=True)
+    torch.testing.assert_close(bijection.profile().shrink(torch.ones(4)), power(8.0).shrink(torch.ones(4)))
+    z, ladj = bijection.forward_and_ladj(torch.randn(50, 3), torch.randint(5, (50,)))
+    (z.square().sum() + ladj.sum()).backward()
+    assert float(bijection.raw_power.grad.abs()) > 0
+    with pytest.raises(ValueError, match="learn_power: got a profile that is no power"):
+        CellBijection(Voronoi.create(5, 3), "exponential", learn_power=True)
+    with pytest.raises(ValueError, match=r"squashing: got the power 0\.5; expected at least 1"):
+        CellBijection(Voronoi.create(5, 3), 0.5)
+
+
 def test_unbounded_directions_are_only_scaled():
     """Away from every wall the gauge is 0 and f is y -> x_k + g y, onto the whole unbounded cell."""
     bijection = CellBijection(Voronoi(torch.tensor([[0.0, 0.0], [1.0, 0.0]])))
@@ -142,7 +185,7 @@ def test_unbounded_directions_are_only_scaled():
 
 
 @given(
-    cells=st.integers(1, 6), dim=st.integers(1, 5), boxed=st.booleans(), squashing=st.sampled_from(sorted(SQUASHINGS)),
+    cells=st.integers(1, 6), dim=st.integers(1, 5), boxed=st.booleans(), squashing=st.sampled_from(PROFILES),
     scale=st.floats(-3, 3), spread=st.floats(1e-3, 10), seed=st.integers(0, 2**16),
 )  # fmt: skip
 def test_round_trip_for_any_shape_and_scale(cells, dim, boxed, squashing, scale, spread, seed):

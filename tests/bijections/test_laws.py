@@ -10,7 +10,15 @@ from torch import Tensor
 from torch.autograd.functional import jacobian
 
 from tessella import ActNorm, Bijection, Box, CellBijection, Chain, Invert, Laguerre, Voronoi
-from tessella.bijections import SQUASHINGS, ContextAffine, Coupling, Flattened, LogisticMixture, VariableCoupling
+from tessella.bijections import (
+    SQUASHINGS,
+    ContextAffine,
+    Coupling,
+    Flattened,
+    LogisticMixture,
+    Profile,
+    VariableCoupling,
+)
 from tessella.geometry import Tessellation
 from tessella.nets import MLP, Transformer
 
@@ -26,11 +34,13 @@ def perturbed(module: Any) -> Any:
     return module
 
 
-def in_cells(tessellation: Tessellation, squashing: str = "softsign") -> Case:
-    bijection = perturbed(CellBijection(tessellation, squashing))
+def in_cells(
+    tessellation: Tessellation, squashing: Profile = "softsign", learn_power: bool = False, size: float = 1.0
+) -> Case:
+    bijection = perturbed(CellBijection(tessellation, squashing, learn_power=learn_power))
     columns = [torch.randint(count, (BATCH,)) for count in tessellation.counts]
     cell = columns[0] if tessellation.shared else torch.stack(columns, -1)
-    return bijection, torch.randn(*cell.shape, tessellation.dim), cell
+    return bijection, size * torch.randn(*cell.shape, tessellation.dim), cell
 
 
 def inverted(case: Case) -> Case:
@@ -46,6 +56,9 @@ CASES: dict[str, Callable[[], Case]] = {
     **{f"voronoi-D{d}": lambda d=d: in_cells(Voronoi.create([5, 3], d)) for d in (1, 2, 3, 8, 63)},
     **{f"laguerre-D{d}": lambda d=d: in_cells(Laguerre.create(7, d)) for d in (1, 2, 3, 8)},
     **{name: lambda name=name: in_cells(Voronoi.create(6, 3), name) for name in SQUASHINGS},
+    # With a large power points two cells away from the anchor lie so close to the wall that no digit tells them apart.
+    **{f"power-{p}": lambda p=p: in_cells(Voronoi.create(6, 3), float(p), size=0.3) for p in (1, 2, 4, 8, 16)},
+    "power-learned": lambda: in_cells(Voronoi.create(6, 3), 8.0, learn_power=True, size=0.3),
     "ragged": lambda: in_cells(Voronoi.create([1, 4, 2], 2)),
     "ragged-laguerre-boxed": lambda: in_cells(Laguerre.create([1, 4, 2], 2, box=Box.cube(3.0, 2, learnable=True))),
     "one-cell": lambda: in_cells(Voronoi.create(1, 3)),

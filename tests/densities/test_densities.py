@@ -29,7 +29,9 @@ def perturbed(density):
 DENSITIES = {
     "gaussian": lambda: (Gaussian((1, 2)), None),
     "student": lambda: (StudentT((1, 2), degrees=5), None),
+    "student-real-degrees": lambda: (StudentT((1, 2), degrees=5.5), None),
     "ball": lambda: (Ball((1, 2)), None),
+    "ball-power": lambda: (Ball((1, 2), 8.0), None),
     "logistic": lambda: (Logistic((1, 2)), None),
     "flat": lambda: (perturbed(flat_flow(Gaussian((2, 1)), 4, 16)), None),
     "token": lambda: (perturbed(token_flow(Gaussian((1, 2)), 3, 16)), None),

@@ -8,7 +8,7 @@ from tessella.bijections.chain import Chain, Invert
 from tessella.bijections.coupling import Coupling, VariableCoupling, partitions, variable_halves
 from tessella.bijections.elementwise import AFFINE, Elementwise, LogisticMixture
 from tessella.bijections.flatten import Flattened
-from tessella.bijections.squashing import SQUASHINGS, Squashing
+from tessella.bijections.squashing import SQUASHINGS, Profile, Squashing, power, profile_of
 
 __all__ = [
     "AFFINE",
@@ -24,8 +24,11 @@ __all__ = [
     "Flattened",
     "Invert",
     "LogisticMixture",
+    "Profile",
     "Squashing",
     "VariableCoupling",
     "partitions",
+    "power",
+    "profile_of",
     "variable_halves",
 ]

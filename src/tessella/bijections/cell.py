@@ -2,9 +2,10 @@
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from tessella.bijections.base import Bijection
-from tessella.bijections.squashing import SQUASHINGS
+from tessella.bijections.squashing import Profile, Squashing, power, profile_of
 from tessella.geometry import Tessellation
 
 
@@ -17,8 +18,9 @@ class CellBijection(Bijection):
 
     Args:
         tessellation: whose cells; one cell index per point (or one for all) is the `context` of every call.
-        squashing: name of the profile a, see `bijections.squashing`.
+        squashing: the profile a, by its name or its power p (see `bijections.squashing`).
         learn_scale: learn log g per cell (the paper's gamma_k); otherwise g = 1.
+        learn_power: learn p, one for all cells, from the power given.
 
     >>> from tessella import Voronoi
     >>> f = CellBijection(Voronoi(torch.tensor([[-1.0], [1.0]])))
@@ -28,12 +30,18 @@ class CellBijection(Bijection):
     """
 
     log_scale: Tensor
+    raw_power: nn.Parameter | None
 
-    def __init__(self, tessellation: Tessellation, squashing: str = "softsign", learn_scale: bool = True):
+    def __init__(
+        self,
+        tessellation: Tessellation,
+        squashing: Profile = "softsign",
+        learn_scale: bool = True,
+        learn_power: bool = False,
+    ):
         super().__init__()
-        if squashing not in SQUASHINGS:
-            raise ValueError(f"squashing: got {squashing!r}; expected one of {', '.join(SQUASHINGS)}")
-        self.tessellation, self.squashing = tessellation, squashing
+        self.tessellation, self.squashing, self._given = tessellation, squashing, profile_of(squashing)
+        self.register_parameter("raw_power", _raw_power(self._given) if learn_power else None)
         log_scale = torch.zeros_like(tessellation.free[..., 0])
         if learn_scale:
             self.log_scale = nn.Parameter(log_scale)
@@ -45,10 +53,9 @@ class CellBijection(Bijection):
         y, cell, log_g = self._columns("x", x, context)
         here, h = self.tessellation.anchor_and_gauge(y, cell)
         g = log_g.exp()
-        a = SQUASHINGS[self.squashing]
-        s = g * h
+        a, s = self.profile(), g * h
         z = torch.addcmul(here, y, (g * a.shrink(s))[:, None])
-        return self._points(z, self._ladj(log_g, s), x)
+        return self._points(z, self._ladj(a, log_g, s), x)
 
     def inverse_and_ladj(self, y: Tensor, context: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Points y inside the cells (*batch, [N]) -> displacements, ladj of the inverse.
@@ -60,18 +67,22 @@ class CellBijection(Bijection):
         step = z - self.tessellation.anchor_columns(cell)
         _, t = self.tessellation.anchor_and_gauge(step, cell)
         slack = (1 - t).clamp_min(torch.finfo(t.dtype).eps)
-        a = SQUASHINGS[self.squashing]
+        a = self.profile()
         s = a.undo(1 - slack, slack)
         x = step / (log_g.exp() * a.shrink(s))[:, None]
-        return self._points(x, -self._ladj(log_g, s), y)
+        return self._points(x, -self._ladj(a, log_g, s), y)
+
+    def profile(self) -> Squashing:
+        """The profile a, of the power p = 1 + softplus(raw) where that is learned."""
+        return self._given if self.raw_power is None else power(1 + functional.softplus(self.raw_power))
 
     def outside(self, y: Tensor, cell: Tensor) -> Tensor:
         """Which points (*batch, [N,] D) lie on or beyond the walls of their cell, for audits."""
         return self.tessellation.gauge(y - self.tessellation.anchor_of(cell), cell) >= 1
 
-    def _ladj(self, log_g: Tensor, s: Tensor) -> Tensor:
+    def _ladj(self, a: Squashing, log_g: Tensor, s: Tensor) -> Tensor:
         dim = self.tessellation.dim
-        return dim * log_g + SQUASHINGS[self.squashing].log_volume(s, dim)
+        return dim * log_g + a.log_volume(s, dim)
 
     def _columns(self, name: str, x: Tensor, cell: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
         if cell is None:
@@ -90,3 +101,10 @@ class CellBijection(Bijection):
 
     def extra_repr(self) -> str:
         return f"squashing={self.squashing}"
+
+
+def _raw_power(start: Squashing) -> nn.Parameter:
+    """softplus^-1(p - 1), for p a little above 1 at least."""
+    if start.degrees is None:
+        raise ValueError("learn_power: got a profile that is no power; expected one, e.g. 8.0")
+    return nn.Parameter(torch.tensor(max(start.degrees - 1, 1e-2)).expm1().log())

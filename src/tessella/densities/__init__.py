@@ -1,7 +1,7 @@
 """Probability densities on R^n, or on (N, D) points. One contract: `Density`."""
 
 from tessella.densities.base import Density
-from tessella.densities.bases import BASES, Ball, Gaussian, Logistic, StudentT
+from tessella.densities.bases import BASES, Ball, Gaussian, Logistic, StudentT, base_in_cells
 from tessella.densities.cell_mixture import CellMixture
 from tessella.densities.configs import (
     CouplingConfig,
@@ -39,6 +39,7 @@ __all__ = [
     "SplineConfig",
     "StudentT",
     "ZukoDensity",
+    "base_in_cells",
     "conditional_flow",
     "flat_flow",
     "token_flow",

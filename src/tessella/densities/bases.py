@@ -8,6 +8,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from tessella.bijections.base import sum_trailing
+from tessella.bijections.squashing import power
 from tessella.densities.base import Density
 
 
@@ -37,12 +38,13 @@ class StudentT(Density):
 
     Its tail is |u|^-(nu + D). With nu = 1 (multivariate Cauchy) that is what the map into a cell turns into a finite,
     positive density on the walls; a lighter tail vanishes there. Drawn as normal / sqrt(chi^2 / nu), the chi^2 a sum of
-    nu squares: a differentiable function of normals that can be captured in a graph.
+    nu squares: a differentiable function of normals that can be captured in a graph. Degrees that are no integer take a
+    draw of the gamma distribution instead.
     """
 
     like: Tensor
 
-    def __init__(self, event_shape: tuple[int, ...], degrees: int = 1):
+    def __init__(self, event_shape: tuple[int, ...], degrees: float = 1):
         super().__init__()
         if degrees < 1:
             raise ValueError(f"degrees: got {degrees}; expected at least 1")
@@ -57,35 +59,44 @@ class StudentT(Density):
         return sum_trailing(self.constant - (nu + dim) / 2 * torch.log1p(radius), len(self.event_shape) - 1)
 
     def sample(self, shape: tuple[int, ...], context: Tensor | None = None) -> Tensor:
-        size = (*shape, *self.event_shape[:-1], self.event_shape[-1] + self.degrees)
-        normals = torch.randn(size, dtype=self.like.dtype, device=self.like.device)
-        u, chi = normals.split([self.event_shape[-1], self.degrees], -1)
+        tokens, dim = (*shape, *self.event_shape[:-1]), self.event_shape[-1]
+        if self.degrees != int(self.degrees):
+            u = torch.randn(*tokens, dim, dtype=self.like.dtype, device=self.like.device)
+            half = self.like.new_full((*tokens, 1), self.degrees / 2)
+            return u / (torch._standard_gamma(half) / half).sqrt()
+        size = (*tokens, dim + int(self.degrees))
+        u, chi = torch.randn(size, dtype=self.like.dtype, device=self.like.device).tensor_split([dim], -1)
         draws: Tensor = u / chi.square().mean(-1, keepdim=True).sqrt()
         return draws
 
 
 class Ball(Density):
-    """log p(u) = sum_tokens -(D + 1) log(1 + |u|) - log V_D:  u = v / (1 - |v|), v uniform in a token's unit ball.
+    """log p(u) = sum_tokens -(D + p)/p log(1 + |u|^p) - log V_D:  |u| = a_p^-1(|v|), v uniform in a token's unit ball.
 
-    The map of softsign cells, applied to a ball and run backwards: placed into a cell it is spread evenly instead of
+    The map of cells with the profile a_p, applied to a ball and run backwards: in a cell it is spread evenly instead of
     thinning out towards the walls, and the weights p / q of a bound stay bounded there. The outermost shell
-    |v| > 1 - 1e-5 is left out (and the density normalised without it): no draw is ever further out than 1e5.
+    |v| > 1 - 1e-5 is left out (and the density normalised without it): no draw is further out than 1e5.
+
+    Args:
+        event_shape: of the points.
+        degrees: p, the power of the profile; 1 for the softsign.
     """
 
     like: Tensor
     inner = 1 - 1e-5
 
-    def __init__(self, event_shape: tuple[int, ...]):
+    def __init__(self, event_shape: tuple[int, ...], degrees: float = 1):
         super().__init__()
-        self.event_shape = event_shape
+        self.event_shape, self.profile = event_shape, power(degrees)
         dim = event_shape[-1]
+        inner = torch.tensor(self.inner, dtype=torch.float64)
+        self.furthest = 1.01 * float(self.profile.undo(inner, 1 - inner))  # 1%: rounding of draws at the edge
         self.constant = lgamma(dim / 2 + 1) - dim / 2 * log(pi) - dim * log(self.inner)
         self.register_buffer("like", torch.zeros(()), persistent=False)
 
     def log_prob(self, x: Tensor, context: Tensor | None = None) -> Tensor:
         radius = x.square().sum(-1).add(torch.finfo(x.dtype).tiny).sqrt()
-        inside = radius <= 1.01 * self.inner / (1 - self.inner)  # 1%: rounding of draws at the edge
-        value = self.constant - (self.event_shape[-1] + 1) * torch.log1p(radius)
+        inside, value = radius <= self.furthest, self.constant + self.profile.log_volume(radius, self.event_shape[-1])
         return sum_trailing(torch.where(inside, value, -torch.inf), len(self.event_shape) - 1)
 
     def sample(self, shape: tuple[int, ...], context: Tensor | None = None) -> Tensor:
@@ -94,7 +105,7 @@ class Ball(Density):
         direction = normal / normal.norm(dim=-1, keepdim=True).clamp_min(torch.finfo(normal.dtype).tiny)
         share = torch.rand(*size[:-1], 1, dtype=self.like.dtype, device=self.like.device)
         radius = self.inner * share ** (1 / self.event_shape[-1])
-        draws: Tensor = direction * (radius / (1 - radius))
+        draws: Tensor = direction * self.profile.undo(radius, 1 - radius)
         return draws
 
 
@@ -123,3 +134,9 @@ BASES: dict[str, Callable[[tuple[int, ...]], Density]] = {
     "ball": Ball,
     "logistic": Logistic,
 }
+
+
+def base_in_cells(name: str, event_shape: tuple[int, ...], degrees: float) -> Density:
+    """The base of that name; those whose tails follow the profile of cells, Student's t and the ball, do so."""
+    following: dict[str, Callable[[tuple[int, ...], float], Density]] = {"student": StudentT, "ball": Ball}
+    return following[name](event_shape, degrees) if name in following else BASES[name](event_shape)

@@ -8,10 +8,10 @@ from typing import Literal
 from torch import Tensor, nn
 
 from tessella.bijections import ActNorm, Bijection, Chain, ContextAffine, Flattened
-from tessella.bijections.squashing import SQUASHINGS
+from tessella.bijections.squashing import Profile, profile_of
 from tessella.configs import Choice
 from tessella.densities.base import Density
-from tessella.densities.bases import BASES, Gaussian, StudentT
+from tessella.densities.bases import BASES, base_in_cells
 from tessella.densities.dimensionwise import DimensionwiseMixture
 from tessella.densities.disjoint import DisjointMixture
 from tessella.densities.flow import Flow
@@ -110,8 +110,8 @@ class DisjointConfig(DensityConfig, ABC):
     """Width of their networks."""
     layers: int = 2
     """Hidden layers of each network."""
-    squashing: Literal["softsign", "root", "arctan"] = "root"
-    """Radial profile of the map into a cell; Student's t follows it."""
+    squashing: Profile = "root"
+    """Radial profile of the map into a cell, by name or by its power p; Student's t follows it."""
     base: Literal["gaussian", "student"] = "student"
     """Base of the component: a Gaussian vanishes at the walls of a cell, Student's t of the right degrees does not."""
 
@@ -128,10 +128,12 @@ class DisjointConfig(DensityConfig, ABC):
         """The density inside a cell, given a context of this size; of size 0, the same everywhere."""
         first = ContextAffine(zero(nn.Linear(context, 2 * dim))) if context else ActNorm((dim,))
         inside = flat_couplings(dim, self.component_blocks, self.width, self.layers, context, around=Bounded)
-        degrees = SQUASHINGS[self.squashing].degrees
-        assert degrees is not None  # only the exponential has none, and the config does not offer it
-        base = StudentT((dim,), degrees) if self.base == "student" else Gaussian((dim,))
-        return Flow(base, Chain(first, *inside))
+        degrees = profile_of(self.squashing).degrees
+        if degrees is None and self.base == "student":
+            raise ValueError(
+                f"base: got 'student' with {self.squashing!r} cells, whose tail no power has; take gaussian"
+            )
+        return Flow(base_in_cells(self.base, (dim,), degrees or 1), Chain(first, *inside))
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from math import log
 import torch
 from torch import Tensor, nn
 
-from tessella.bijections import CellBijection
+from tessella.bijections import CellBijection, Profile
 from tessella.densities.base import Density
 from tessella.geometry import Tessellation
 
@@ -34,7 +34,7 @@ class DimensionwiseMixture(Density):
         tessellation: Tessellation,
         component: Density,
         gate: nn.Module,
-        squashing: str = "root",
+        squashing: Profile = "root",
         scale: float = 0.2,
     ):
         super().__init__()

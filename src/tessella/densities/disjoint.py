@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from tessella import checks
-from tessella.bijections import CellBijection
+from tessella.bijections import CellBijection, Profile
 from tessella.densities.base import Density
 from tessella.geometry import Tessellation
 
@@ -43,7 +43,7 @@ class DisjointMixture(Density):
         component: Density,
         embedding: int = 16,
         context: int = 0,
-        squashing: str = "softsign",
+        squashing: Profile = "softsign",
         scale: float = 0.2,
     ):
         super().__init__()

@@ -19,6 +19,8 @@ class Cells(nn.Module, ABC):
 
     counts: tuple[int, ...]
     dim: int
+    degrees: float = 1
+    """Of Student's t whose image in a region neither vanishes nor grows at the walls."""
 
     @abstractmethod
     def forward(self, u: Tensor, codes: Tensor) -> tuple[Tensor, Tensor]:

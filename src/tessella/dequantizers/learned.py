@@ -7,14 +7,13 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor
 
-from tessella.bijections import CellBijection
+from tessella.bijections import CellBijection, Profile, profile_of
 from tessella.dequantizers.cells import Cells, CellsConfig
 from tessella.dequantizers.profiles import profile_positions, spread_out
 from tessella.geometry import Box, Laguerre, Tessellation, Voronoi
 
 NARROW = 0.1  # spread of narrow noise in a cell, as a share of the way to its nearest wall
-Placement = Literal["profiles", "random"]
-Squashing = Literal["softsign", "root", "arctan", "exponential"]
+Placement = Literal["apart", "profiles", "random"]
 
 
 class VoronoiCells(Cells):
@@ -27,18 +26,22 @@ class VoronoiCells(Cells):
         counts: Sequence[int],
         dim: int,
         box: float = 0.0,
-        squashing: str = "softsign",
+        squashing: Profile = "softsign",
         shared: bool = False,
         placement: Placement = "profiles",
+        spread: float = 0.5,
+        learn_power: bool = False,
     ):
         super().__init__()
-        self.counts, self.dim, self.placement = tuple(counts), dim, placement
+        self.counts, self.dim, self.placement, self.spread = tuple(counts), dim, placement, spread
+        self.degrees = profile_of(squashing).degrees or 1
         if shared and len(set(counts)) > 1:
             raise ValueError(
                 f"shared: got variables of {sorted(set(counts))} categories; expected equally many in each"
             )
         cells = max(counts) if shared else counts
-        self.map = CellBijection(self.kind.create(cells, dim, box=Box.cube(box, dim) if box else None), squashing)
+        tessellation = self.kind.create(cells, dim, box=Box.cube(box, dim) if box else None)
+        self.map = CellBijection(tessellation, squashing, learn_power=learn_power)
 
     def arrange(self, codes: Tensor) -> None:
         if self.placement == "random":
@@ -46,6 +49,9 @@ class VoronoiCells(Cells):
         positions = profile_positions(codes, self.counts, self.dim)
         tessellation = self.map.tessellation
         tessellation.move_anchors(positions.mean(0) if tessellation.shared else positions)
+        if self.placement == "apart":
+            self.spread_out()
+            self.narrow(self.spread)
 
     @torch.no_grad()
     def spread_out(self) -> None:
@@ -86,18 +92,24 @@ class VoronoiConfig(CellsConfig, kind="voronoi"):
     dim: int = 4
     """Dimensions per variable."""
     placement: Placement = "profiles"
-    """Where they start: categories that co-occur with the same others close together, or at random."""
+    """Where they start: categories that co-occur with the same others close together; the same moved apart, with noise
+    that fills a part of each cell; or at random."""
+    spread: float = 0.5
+    """apart: standard deviation of the noise, as a share of the way to the nearest wall."""
     shared: bool = False
     """One tessellation for all variables (they must have equally many categories) instead of one each."""
     box: float = 0.0
     """Half-width of a box around the cells (the paper's setting); 0 leaves outer cells unbounded."""
-    squashing: Squashing = "softsign"
-    """Radial profile of the map into a cell."""
+    squashing: Profile = "softsign"
+    """Radial profile of the map into a cell, by name or by its power p."""
+    learn_power: bool = False
+    """Learn the power, one for each geometry."""
 
     geometry: ClassVar[type[VoronoiCells]] = VoronoiCells
 
     def build(self, counts: Sequence[int], least: int = 1) -> VoronoiCells:
-        return self.geometry(counts, self.dim, self.box, self.squashing, self.shared, self.placement)
+        shape = (counts, self.dim, self.box, self.squashing, self.shared)
+        return self.geometry(*shape, self.placement, self.spread, self.learn_power)
 
 
 @dataclass(frozen=True)

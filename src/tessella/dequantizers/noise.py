@@ -9,7 +9,8 @@ from torch import Tensor, nn
 
 from tessella.configs import Choice
 from tessella.data.tables.shape import TableShape
-from tessella.densities import BASES, Density, conditional_flow
+from tessella.densities import Density, base_in_cells, conditional_flow
+from tessella.dequantizers.cells import Cells
 from tessella.nets import MLP, Transformer
 
 
@@ -63,8 +64,8 @@ class NoiseConfig(Choice, ABC):
     """What is chosen about q(u | row), before it is mapped into the regions."""
 
     @abstractmethod
-    def build(self, shape: TableShape, dim: int, tokens: bool, fast: bool) -> tuple[Density, nn.Module]:
-        """The density over (G + R, D) points, and what it is conditioned on."""
+    def build(self, shape: TableShape, cells: Cells, tokens: bool, fast: bool) -> tuple[Density, nn.Module]:
+        """The density over (G + R, D) points that goes with these regions, and what it is conditioned on."""
 
 
 @dataclass(frozen=True)
@@ -78,13 +79,14 @@ class ConditionalNoise(NoiseConfig, kind="conditional"):
     layers: int = 2
     """Layers of each network."""
     base: Literal["gaussian", "student", "ball"] = "gaussian"
-    """A Gaussian gathers around the anchor, a ball fills the cell evenly up to its walls."""
+    """A Gaussian gathers around the anchor, a ball fills the cell evenly up to its walls, Student's t has the degrees
+    with which it neither vanishes nor grows there."""
     context: int = 32
     """Size of the embeddings of categories."""
 
-    def build(self, shape: TableShape, dim: int, tokens: bool, fast: bool) -> tuple[Density, nn.Module]:
+    def build(self, shape: TableShape, cells: Cells, tokens: bool, fast: bool) -> tuple[Density, nn.Module]:
         context = RowContext(shape, self.context, self.width, 1, tokens, fast)
-        base = BASES[self.base]((shape.variables, dim))
+        base = base_in_cells(self.base, (shape.variables, cells.dim), cells.degrees)
         return conditional_flow(base, self.blocks, self.width, self.layers, self.context, tokens, fast), context
 
 
@@ -94,5 +96,5 @@ class FixedNoise(NoiseConfig, kind="fixed"):
 
     base: Literal["logistic", "gaussian", "student", "ball"] = "logistic"
 
-    def build(self, shape: TableShape, dim: int, tokens: bool, fast: bool) -> tuple[Density, nn.Module]:
-        return BASES[self.base]((shape.variables, dim)), NoContext()
+    def build(self, shape: TableShape, cells: Cells, tokens: bool, fast: bool) -> tuple[Density, nn.Module]:
+        return base_in_cells(self.base, (shape.variables, cells.dim), cells.degrees), NoContext()

@@ -7,6 +7,7 @@ from torch import nn
 
 from tessella.baselines import Baseline, CategoricalMixture
 from tessella.baselines.choosing import fit_mixture
+from tessella.bijections import Profile
 from tessella.configs import Choice
 from tessella.contracts import Batch
 from tessella.data.tables.shape import TableShape
@@ -21,7 +22,6 @@ from tessella.dequantizers import (
     VoronoiConfig,
 )
 from tessella.dequantizers.components import component_counts, components_in_cells
-from tessella.dequantizers.learned import Squashing
 from tessella.models.semidiscrete import SemiDiscrete
 
 TableModel = SemiDiscrete | Baseline
@@ -112,7 +112,7 @@ class MixtureStartConfig(TableConfig, kind="mixture-start"):
     """Width of their networks."""
     layers: int = 1
     """Attention layers of each network."""
-    squashing: Squashing = "root"
+    squashing: Profile = "root"
     """Radial profile of the map into a cell; the root leaves the middle of a cell as it is."""
     noise: ConditionalNoise = field(default_factory=lambda: ConditionalNoise(width=32, layers=1))
     """Where in its cell a row's point lies."""
@@ -159,7 +159,7 @@ class MixtureStartConfig(TableConfig, kind="mixture-start"):
 
 def _dequantizer(cells: CellsConfig, noise: NoiseConfig, shape: TableShape, least_dim: int, fast: bool) -> Dequantizer:
     geometry = cells.build(shape.counts, least_dim)
-    density, context = noise.build(shape, geometry.dim, tokens=least_dim > 1, fast=fast)
+    density, context = noise.build(shape, geometry, tokens=least_dim > 1, fast=fast)
     return Dequantizer(geometry, density, context, Numbers(shape) if shape.numbers else None)
 
 

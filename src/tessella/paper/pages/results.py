@@ -158,7 +158,8 @@ def ablations_page(folder: Path, docs: Path) -> str:
             key=lambda record: (record["data"], record["simulated"], record["method"], record["validation_nll"])
         )
         lines = [_ablation_line(record, link) for record in members]
-        header = ["variant", "table", "method", "validation", "test", "steps", "training", "hardware", "seed"]
+        header = ["variant", "table", "method", "validation", "test", "slack", "sum", "steps", "training"]
+        header += ["hardware", "seed"]
         parts.append(f"## {group}\n\n{table(header, lines)}")
     return "\n".join(parts if records else [*parts, "No records yet.\n"])
 
@@ -238,9 +239,13 @@ def _details(cell: Cell | None, link: str) -> list[str]:
 
 def _slack(cell: Cell) -> str:
     """Width of the sandwich and share of draws that the noise does not explain; of several seeds the widest."""
-    if cell.first["exact"]:
+    return _widest(cell.records)
+
+
+def _widest(records: Sequence[Record]) -> str:
+    if records[0]["exact"]:
         return DASH
-    found = [record["sandwich"]["value"] for record in cell.records if "sandwich" in record]
+    found = [record["sandwich"]["value"] for record in records if "sandwich" in record]
     if not found:
         return "unknown"
     widest = max(found, key=lambda values: values.get("width", inf))
@@ -291,8 +296,11 @@ def _published(data: str, method: str, short: bool = False) -> str:
 def _ablation_line(record: Record, link: str) -> list[str]:
     value = f"[{record['iw_nll']:.3f} ± {record['stderr']:.3f}]({link}/{record['file']})"
     title = TITLES[record["data"], record["simulated"]]
+    mass = record.get("sum_to_one")
+    total = DASH if mass is None else f"{mass['value']['total']:.3f}"
     took = [f"{record['steps']:,}", duration(record["seconds"]), machine(record["hardware"]), str(record["seed"])]
-    return [record["variant"], title, LABELS[record["method"]], f"{record['validation_nll']:.3f}", value, *took]
+    named = [record["variant"], title, LABELS[record["method"]], f"{record['validation_nll']:.3f}"]
+    return [*named, value, _widest([record]), total, *took]
 
 
 def _floor(entropy_floor: float | None) -> str:

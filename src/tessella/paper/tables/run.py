@@ -14,7 +14,7 @@ from tessella import records
 from tessella.configs import changed, to_json
 from tessella.contracts import Batch, Bound
 from tessella.data import load_table
-from tessella.evaluation import Evaluation, entropy_floor_audit, evaluate, sandwich_audit
+from tessella.evaluation import Evaluation, entropy_floor_audit, evaluate, sandwich_audit, sum_to_one_audit
 from tessella.models import FlowConfig, SemiDiscrete, TableModel, log_mean_exp
 from tessella.paper.effort import Effort, matmul_precision
 from tessella.paper.tables.methods import COUNTED, Fitted, Job, fit_method
@@ -69,6 +69,7 @@ def run_table(task: TableTask, folder: Path) -> dict[str, Any]:
         few = tuple(part[:IW_CURVE_ROWS] for part in rows)
         iw_curve = importance_curve(fitted.model, few, 3 * task.samples)
         sandwich = sandwich_audit(fitted.model, samples=task.samples)
+        mass = sum_to_one_audit(fitted.model, table.encoding.counts, task.samples)
     audit = entropy_floor_audit(result)
     if audit is not None and not audit.passed:
         raise ArithmeticError(f"{task.name}: the value cannot be true: {audit.message}")
@@ -84,6 +85,7 @@ def run_table(task: TableTask, folder: Path) -> dict[str, Any]:
         "test_rows_available": len(table.test),
         "iw_curve": iw_curve,
         "sandwich": asdict(sandwich),
+        "sum_to_one": None if mass is None else asdict(mass),
         "matmul_precision": {"training": task.precision, "evaluation": "highest"},
         **records.provenance(task.seed),
     }
