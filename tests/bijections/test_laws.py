@@ -15,12 +15,14 @@ from tessella.bijections import (
     ContextAffine,
     Coupling,
     Flattened,
+    LinearLU,
     LogisticMixture,
     Profile,
+    RationalQuadratic,
     VariableCoupling,
 )
 from tessella.geometry import Tessellation
-from tessella.nets import MLP, Transformer
+from tessella.nets import MLP, ResidualMLP, Transformer
 
 Case = tuple[Bijection, Tensor, Any]  # the map, points of its domain, its context
 BATCH = 6
@@ -93,6 +95,29 @@ CASES: dict[str, Callable[[], Case]] = {
         torch.randn(BATCH, 3, 2),
         None,
     ),
+    "coupling-by-splines": lambda: (
+        perturbed(Coupling(5, [0, 3], ResidualMLP(2, 33, 8), elementwise=RationalQuadratic(4))),
+        2 * torch.randn(BATCH, 5),
+        None,
+    ),
+    "coupling-by-splines-in-context": lambda: (
+        perturbed(Coupling(3, [0, 1], ResidualMLP(2, 5, 8, context=4), elementwise=RationalQuadratic(2, bound=2.0))),
+        2 * torch.randn(BATCH, 3),
+        torch.randn(BATCH, 4),
+    ),
+    "coupling-of-tokens-by-splines": lambda: (
+        perturbed(Coupling(4, [1, 3], Transformer(2, 46, 8, positions=3), 2, RationalQuadratic(8))),
+        2 * torch.randn(BATCH, 3, 4),
+        None,
+    ),
+    "coupling-of-variables-by-splines": lambda: (
+        perturbed(VariableCoupling([True, False, True], Transformer(2, 16, 8, positions=3), RationalQuadratic(3))),
+        2 * torch.randn(BATCH, 3, 2),
+        None,
+    ),
+    "linear": lambda: (perturbed(LinearLU(5)), torch.randn(BATCH, 5), None),
+    "linear-permuted": lambda: (perturbed(LinearLU(4, [2, 0, 3, 1])), torch.randn(BATCH, 4), None),
+    "linear-of-tokens": lambda: (perturbed(LinearLU(3)), torch.randn(BATCH, 2, 3), None),
     "context-affine": lambda: (
         perturbed(ContextAffine(torch.nn.Linear(4, 12), event_dim=2)),
         torch.randn(BATCH, 3, 2),

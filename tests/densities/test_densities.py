@@ -4,8 +4,10 @@ import pytest
 import torch
 import zuko
 
+from tessella.bijections import RationalQuadratic
 from tessella.densities import (
     Ball,
+    BlockParts,
     CellMixture,
     Flow,
     Gaussian,
@@ -16,6 +18,9 @@ from tessella.densities import (
     flat_flow,
     token_flow,
 )
+from tessella.nets import ResidualMLP
+
+SPLINES = BlockParts(RationalQuadratic(4), ResidualMLP, linear=True)
 
 
 def perturbed(density):
@@ -34,6 +39,7 @@ DENSITIES = {
     "ball-power": lambda: (Ball((1, 2), 8.0), None),
     "logistic": lambda: (Logistic((1, 2)), None),
     "flat": lambda: (perturbed(flat_flow(Gaussian((2, 1)), 4, 16)), None),
+    "flat-by-splines": lambda: (perturbed(flat_flow(Gaussian((2, 1)), 4, 16, parts=SPLINES)), None),
     "token": lambda: (perturbed(token_flow(Gaussian((1, 2)), 3, 16)), None),
     "token-by-mixtures": lambda: (perturbed(token_flow(Gaussian((1, 2)), 2, 4, 1, logistics=3)), None),
     "conditional-token": lambda: (

@@ -42,13 +42,25 @@ def single_precision():
     torch.set_default_dtype(torch.float32)
 
 
-@pytest.mark.parametrize("config", [MIXTURE, SMALL, replace(SMALL, weighted=True)], ids=["preset", "small", "laguerre"])
+SPLINES = replace(SMALL, transform="spline", bins=4, network="residual", linear=True)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [MIXTURE, SMALL, replace(SMALL, weighted=True), SPLINES],
+    ids=["preset", "small", "laguerre", "splines"],
+)
 @pytest.mark.parametrize("dim", [2, 7])
 def test_all_models_have_the_same_size(config, dim):
     mixture = number_of_parameters(build_vectors(config, dim))
     for baseline in (without_cells(config, dim), dimensionwise(config, dim)):
         size = number_of_parameters(build_vectors(baseline, dim))
         assert size == pytest.approx(mixture, rel=0.05 if config is MIXTURE else 0.15)
+
+
+def test_baselines_have_blocks_of_the_same_kind():
+    for baseline in (without_cells(SPLINES, 2), dimensionwise(SPLINES, 2)):
+        assert (baseline.transform, baseline.bins, baseline.network, baseline.linear) == ("spline", 4, "residual", True)
 
 
 FLAT = FlatCouplingConfig(blocks=2, width=8, layers=1)

@@ -103,9 +103,10 @@ def test_the_paper_has_no_spline():
         DisjointMixtureConfig(cells=4, blocks=1, component_blocks=1, width=8),
         DisjointMixtureConfig(cells=4, blocks=1, component_blocks=1, width=8, weighted=True, base="gaussian"),
         FlatCouplingConfig(blocks=2, width=8),
+        FlatCouplingConfig(blocks=2, width=8, transform="spline", network="residual", linear=True),
         SplineConfig(transforms=1, width=8, layers=1),
     ],
-    ids=["mixture", "laguerre", "coupling", "spline"],
+    ids=["mixture", "laguerre", "coupling", "spline-coupling", "spline"],
 )
 def test_the_training_step_never_looks_at_a_value(config):
     """On tensors without values, loss and gradient still work: what a step captured as a CUDA graph needs."""

@@ -8,6 +8,8 @@ from tessella.bijections.chain import Chain, Invert
 from tessella.bijections.coupling import Coupling, VariableCoupling, partitions, variable_halves
 from tessella.bijections.elementwise import AFFINE, Elementwise, LogisticMixture
 from tessella.bijections.flatten import Flattened
+from tessella.bijections.linear import LinearLU
+from tessella.bijections.spline import RationalQuadratic
 from tessella.bijections.squashing import SQUASHINGS, Profile, Squashing, power, profile_of
 
 __all__ = [
@@ -23,8 +25,10 @@ __all__ = [
     "Elementwise",
     "Flattened",
     "Invert",
+    "LinearLU",
     "LogisticMixture",
     "Profile",
+    "RationalQuadratic",
     "Squashing",
     "VariableCoupling",
     "partitions",

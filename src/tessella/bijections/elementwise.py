@@ -11,9 +11,9 @@ LARGEST_LOG_SCALE = 3.0
 SPREAD = 1.0  # of a mixture's centres at the start, so that no two of its components are the same
 
 
-def bounded_log_scale(raw: Tensor) -> Tensor:
-    """Between -3 and 3, by a tanh: no step of the optimizer can make a layer explode."""
-    return LARGEST_LOG_SCALE * torch.tanh(raw / LARGEST_LOG_SCALE)
+def bounded_log_scale(raw: Tensor, largest: float = LARGEST_LOG_SCALE) -> Tensor:
+    """Between -largest and largest, by a tanh: no step of the optimizer can make a layer explode."""
+    return largest * torch.tanh(raw / largest)
 
 
 class Elementwise(ABC):

@@ -4,6 +4,7 @@ from tessella.densities.base import Density
 from tessella.densities.bases import BASES, Ball, Gaussian, Logistic, StudentT, base_in_cells
 from tessella.densities.cell_mixture import CellMixture
 from tessella.densities.configs import (
+    BlockOptions,
     CouplingConfig,
     DensityConfig,
     DimensionwiseMixtureConfig,
@@ -15,13 +16,15 @@ from tessella.densities.configs import (
 from tessella.densities.dimensionwise import DimensionwiseMixture
 from tessella.densities.disjoint import DisjointMixture
 from tessella.densities.flow import Flow
-from tessella.densities.flows import conditional_flow, flat_flow, token_flow
+from tessella.densities.flows import BlockParts, conditional_flow, flat_flow, token_flow
 from tessella.densities.ordinary import FlowMixture
 from tessella.densities.zuko import ZukoDensity
 
 __all__ = [
     "BASES",
     "Ball",
+    "BlockOptions",
+    "BlockParts",
     "CellMixture",
     "CouplingConfig",
     "Density",

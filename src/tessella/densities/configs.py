@@ -1,13 +1,23 @@
 """Densities from their typed descriptions."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Literal
 
 from torch import Tensor, nn
 
-from tessella.bijections import ActNorm, Bijection, Chain, ContextAffine, Flattened
+from tessella.bijections import (
+    AFFINE,
+    ActNorm,
+    Bijection,
+    Chain,
+    ContextAffine,
+    Elementwise,
+    Flattened,
+    RationalQuadratic,
+)
 from tessella.bijections.squashing import Profile, profile_of
 from tessella.configs import Choice
 from tessella.densities.base import Density
@@ -15,13 +25,15 @@ from tessella.densities.bases import BASES, base_in_cells
 from tessella.densities.dimensionwise import DimensionwiseMixture
 from tessella.densities.disjoint import DisjointMixture
 from tessella.densities.flow import Flow
-from tessella.densities.flows import flat_couplings, flat_flow, token_flow
+from tessella.densities.flows import BlockParts, flat_couplings, flat_flow, token_flow
 from tessella.densities.zuko import spline_density
 from tessella.geometry import Laguerre, Voronoi
-from tessella.nets import MLP
+from tessella.nets import MLP, ResidualMLP
 from tessella.nets.mlp import zero
 
 BOUND = 10.0  # standard deviations at which couplings inside a cell stop to tell displacements apart
+TRANSFORMS: dict[str, Callable[[int], Elementwise]] = {"affine": lambda bins: AFFINE, "spline": RationalQuadratic}
+NETWORKS: dict[str, type[nn.Module]] = {"mlp": MLP, "residual": ResidualMLP}
 
 
 class DensityConfig(Choice, ABC):
@@ -60,9 +72,31 @@ class CouplingConfig(DensityConfig, kind="coupling"):
         )
 
 
+@dataclass(frozen=True, kw_only=True)
+class BlockOptions:
+    """What coupling blocks of vectors are made of; by default those of the paper, affine couplings by MLPs."""
+
+    transform: Literal["affine", "spline"] = "affine"
+    """How coordinates move: affinely, or by monotonic rational-quadratic splines on [-5, 5]."""
+    bins: int = 8
+    """Pieces of each spline."""
+    network: Literal["mlp", "residual"] = "mlp"
+    """Of the coefficients; the hidden layers of `residual` are blocks of two, each with a shortcut."""
+    linear: bool = False
+    """A linear map of all coordinates between every two blocks."""
+
+    @property
+    def parts(self) -> BlockParts:
+        """What they describe."""
+        for name, known in (("transform", TRANSFORMS), ("network", NETWORKS)):
+            if getattr(self, name) not in known:
+                raise ValueError(f"{name}: got {getattr(self, name)!r}; expected one of {', '.join(known)}")
+        return BlockParts(TRANSFORMS[self.transform](self.bins), NETWORKS[self.network], self.linear)
+
+
 @dataclass(frozen=True)
-class FlatCouplingConfig(DensityConfig, kind="flat"):
-    """The paper's flow over a flat vector: affine couplings by MLPs."""
+class FlatCouplingConfig(BlockOptions, DensityConfig, kind="flat"):
+    """A flow over a flat vector: couplings of half of it given the other; by default the paper's."""
 
     blocks: int = 8
     """Coupling blocks."""
@@ -74,7 +108,7 @@ class FlatCouplingConfig(DensityConfig, kind="flat"):
     """Base density."""
 
     def build(self, event: tuple[int, ...], fast: bool = False) -> Density:
-        return flat_flow(BASES[self.base](event), self.blocks, self.width, self.layers)
+        return flat_flow(BASES[self.base](event), self.blocks, self.width, self.layers, self.parts)
 
 
 @dataclass(frozen=True)
@@ -97,7 +131,7 @@ class SplineConfig(DensityConfig, kind="spline"):
 
 
 @dataclass(frozen=True)
-class DisjointConfig(DensityConfig, ABC):
+class DisjointConfig(BlockOptions, DensityConfig, ABC):
     """Shared by mixtures whose components live in cells: coupling blocks, then cells, then coupling blocks inside."""
 
     cells: int = 16
@@ -121,13 +155,15 @@ class DisjointConfig(DensityConfig, ABC):
 
     def build(self, event: tuple[int, ...], fast: bool = False) -> Flow:
         (dim,) = event
-        blocks = flat_couplings(dim, self.blocks, self.width, self.layers) or [ActNorm((dim,))]
+        blocks = flat_couplings(dim, self.blocks, self.width, self.layers, parts=self.parts) or [ActNorm((dim,))]
         return Flow(self.mixture(dim), Chain(*blocks))
 
     def component(self, dim: int, context: int) -> Flow:
         """The density inside a cell, given a context of this size; of size 0, the same everywhere."""
         first = ContextAffine(zero(nn.Linear(context, 2 * dim))) if context else ActNorm((dim,))
-        inside = flat_couplings(dim, self.component_blocks, self.width, self.layers, context, around=Bounded)
+        network = self.parts.network
+        parts = replace(self.parts, network=lambda *sizes: Bounded(network(*sizes)))
+        inside = flat_couplings(dim, self.component_blocks, self.width, self.layers, context, parts=parts)
         degrees = profile_of(self.squashing).degrees
         if degrees is None and self.base == "student":
             raise ValueError(

@@ -1,6 +1,7 @@
 """The flows of this project, assembled from bijections and networks."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from math import prod
 
 from torch import nn
@@ -12,8 +13,10 @@ from tessella.bijections import (
     Chain,
     ContextAffine,
     Coupling,
+    Elementwise,
     Flattened,
     Invert,
+    LinearLU,
     LogisticMixture,
     VariableCoupling,
     partitions,
@@ -25,10 +28,38 @@ from tessella.nets import MLP, Transformer
 from tessella.nets.mlp import zero
 
 
-def flat_flow(base: Density, blocks: int, width: int, layers: int = 2) -> Flow:
-    """The paper's density: ActNorm and affine coupling over the flat vector, four partitions in turn, MLPs inside."""
+@dataclass(frozen=True)
+class BlockParts:
+    """What coupling blocks of vectors are made of; by default those of the paper."""
+
+    elementwise: Elementwise = AFFINE
+    """How coordinates move."""
+    network: Callable[[int, int, int, int, int], nn.Module] = MLP
+    """Of the coefficients, from sizes: inputs, outputs, width, layers, context."""
+    linear: bool = False
+    """A linear map of all coordinates (`LinearLU`) between every two blocks."""
+
+
+PAPER = BlockParts()
+
+
+def flat_flow(base: Density, blocks: int, width: int, layers: int = 2, parts: BlockParts = PAPER) -> Flow:
+    """The paper's density: ActNorm and affine coupling over the flat vector, four partitions in turn, MLPs inside.
+
+    Args:
+        base: of vectors, or of points (N, D) that are seen as vectors.
+        blocks: coupling blocks.
+        width, layers: of each network.
+        parts: what else the blocks can be made of.
+
+    >>> from tessella.bijections import RationalQuadratic
+    >>> from tessella.densities import Gaussian
+    >>> flow = flat_flow(Gaussian((2,)), 4, 16, parts=BlockParts(RationalQuadratic(8), linear=True))
+    >>> [type(part).__name__ for part in flow.bijection.parts][:4]
+    ['ActNorm', 'Coupling', 'LinearLU', 'ActNorm']
+    """
     size = prod(base.event_shape)
-    chain = Chain(*(flat_couplings(size, blocks, width, layers) or [ActNorm((size,))]))
+    chain = Chain(*(flat_couplings(size, blocks, width, layers, parts=parts) or [ActNorm((size,))]))
     return Flow(base, chain if len(base.event_shape) == 1 else Flattened(chain))
 
 
@@ -87,26 +118,28 @@ def flat_couplings(
     layers: int,
     context: int = 0,
     norm: bool = True,
-    around: Callable[[nn.Module], nn.Module] = lambda net: net,
+    parts: BlockParts = PAPER,
 ) -> list[Bijection]:
-    """(ActNorm and) affine coupling of vectors, `blocks` times, every partition in turn; none of a single number.
+    """(ActNorm and) coupling of vectors, `blocks` times, every partition in turn; none of a single number.
 
     Args:
         size: of the vectors.
         blocks: how many.
-        width, layers: of each MLP.
+        width, layers: of each network.
         context: size of the context that the networks are told.
         norm: begin every block with an ActNorm.
-        around: what is put around each network.
+        parts: what the blocks are made of.
     """
     keeps = [list(keep) for keep in dict.fromkeys(map(tuple, partitions(size))) if keep or context]
-    parts: list[Bijection] = []
+    chain: list[Bijection] = []
     for block in range(blocks if keeps else 0):
         keep = keeps[block % len(keeps)]
-        net = MLP(len(keep), 2 * (size - len(keep)), width, layers, context)
-        parts += [ActNorm((size,))] if norm else []
-        parts.append(Coupling(size, keep, around(net)))
-    return parts
+        outputs = parts.elementwise.coefficients * (size - len(keep))
+        net = parts.network(len(keep), outputs, width, layers, context)
+        chain += [LinearLU(size)] if parts.linear and block else []
+        chain += [ActNorm((size,))] if norm else []
+        chain.append(Coupling(size, keep, net, elementwise=parts.elementwise))
+    return chain
 
 
 def _token_blocks(

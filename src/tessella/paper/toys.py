@@ -1,7 +1,7 @@
 """Figure 6 of the paper: disjoint mixtures of 2-D data, against baselines of the same size, trained alike."""
 
 from bisect import bisect_left
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,6 +12,7 @@ from tessella import records
 from tessella.configs import to_json
 from tessella.data import TOYS, Rows
 from tessella.densities import (
+    BlockOptions,
     DensityConfig,
     DimensionwiseMixtureConfig,
     DisjointConfig,
@@ -168,14 +169,21 @@ def _mean_nll(model: VectorModel, rows: Rows) -> tuple[float, float]:
 def without_cells(config: DisjointConfig, dim: int) -> FlatCouplingConfig:
     """A coupling flow of as many blocks, so wide that it has as many parameters as the mixture, or nearly so."""
     blocks = config.blocks + config.component_blocks
-    return sized_like(FlatCouplingConfig(blocks, config.width, config.layers), config, dim)
+    return sized_like(FlatCouplingConfig(blocks, config.width, config.layers, **_options(config)), config, dim)
 
 
 def dimensionwise(config: DisjointConfig, dim: int) -> DimensionwiseMixtureConfig:
     """A mixture that cuts each dimension for itself, with as many blocks, all inside, and as many parameters."""
     blocks = config.blocks + config.component_blocks
-    cut = DimensionwiseMixtureConfig(INTERVALS, 0, blocks, config.width, config.layers, config.squashing, config.base)
+    cut = DimensionwiseMixtureConfig(
+        INTERVALS, 0, blocks, config.width, config.layers, config.squashing, config.base, **_options(config)
+    )
     return sized_like(cut, config, dim)
+
+
+def _options(config: BlockOptions) -> dict[str, Any]:
+    """What its coupling blocks are made of."""
+    return {field.name: getattr(config, field.name) for field in fields(BlockOptions)}
 
 
 Sized = TypeVar("Sized", FlatCouplingConfig, DimensionwiseMixtureConfig)
