@@ -1,7 +1,6 @@
 """Probability densities on R^n, or on (N, D) points. One contract: `Density`."""
 
 from tessella.densities.base import Density
-from tessella.densities.bases import BASES, Ball, Gaussian, Logistic, StudentT, base_in_cells
 from tessella.densities.cell_mixture import CellMixture
 from tessella.densities.configs import (
     BlockOptions,
@@ -13,11 +12,12 @@ from tessella.densities.configs import (
     FlatCouplingConfig,
     SplineConfig,
 )
+from tessella.densities.couplings import BlockParts, conditional_flow, flat_flow, token_flow
 from tessella.densities.dimensionwise import DimensionwiseMixture
 from tessella.densities.disjoint import DisjointMixture
 from tessella.densities.flow import Flow
-from tessella.densities.flows import BlockParts, conditional_flow, flat_flow, token_flow
 from tessella.densities.ordinary import FlowMixture
+from tessella.densities.standard import BASES, Ball, Gaussian, Logistic, StudentT, base_in_cells
 from tessella.densities.zuko import ZukoDensity
 
 __all__ = [

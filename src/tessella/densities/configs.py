@@ -21,11 +21,11 @@ from tessella.bijections import (
 from tessella.bijections.squashing import Profile, profile_of
 from tessella.configs import Choice
 from tessella.densities.base import Density
-from tessella.densities.bases import BASES, base_in_cells
+from tessella.densities.couplings import BlockParts, flat_couplings, flat_flow, token_flow
 from tessella.densities.dimensionwise import DimensionwiseMixture
 from tessella.densities.disjoint import DisjointMixture
 from tessella.densities.flow import Flow
-from tessella.densities.flows import BlockParts, flat_couplings, flat_flow, token_flow
+from tessella.densities.standard import BASES, base_in_cells
 from tessella.densities.zuko import spline_density
 from tessella.geometry import Laguerre, Voronoi
 from tessella.nets import MLP, ResidualMLP

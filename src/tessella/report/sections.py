@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from tessella.report import charts, words
+from tessella.report import captions, charts
 from tessella.report.markup import Markup, join, tag
 from tessella.report.wording import duration, ended, number, verdict
 
@@ -24,7 +24,7 @@ def header(overview: Overview) -> Markup:
         "ended by": ended(overview),
     }
     listed = [tag("div", tag("dt", name), tag("dd", value)) for name, value in facts.items()]
-    notes = [] if overview["held_out"] == "test" else [tag("p", words.WITHOUT_TEST, class_="caution")]
+    notes = [] if overview["held_out"] == "test" else [tag("p", captions.WITHOUT_TEST, class_="caution")]
     band = tag("div", tag("span", "tessella", class_="brand"), tag("span", "report of a fitted table"), class_="band")
     richest = sorted(overview["cell_maps"], key=lambda picture: -len(picture["cells"]))[:1]
     drawn = [charts.cell_map(picture, named=False) for picture in richest if len(picture["cells"]) >= FEWEST_TILES]
@@ -124,13 +124,13 @@ def _key(first: str, second: str) -> Markup:
 Part = Callable[[Overview], Markup]
 
 SECTIONS: list[tuple[str, str, Part, Part]] = [
-    ("likelihood", "Likelihood", words.likelihood, likelihood),
-    ("training", "Training", words.training, training),
-    ("columns", "Columns", words.columns, columns),
-    ("pairs", "Pairs of columns", words.pairs, pairs),
-    ("cells", "Learned cells", words.cells, cells),
-    ("odd", "The oddest rows", words.oddest, oddest),
-    ("samples", "Sampled rows", words.samples, samples),
-    ("table", "The table", words.table, table),
+    ("likelihood", "Likelihood", captions.likelihood, likelihood),
+    ("training", "Training", captions.training, training),
+    ("columns", "Columns", captions.columns, columns),
+    ("pairs", "Pairs of columns", captions.pairs, pairs),
+    ("cells", "Learned cells", captions.cells, cells),
+    ("odd", "The oddest rows", captions.oddest, oddest),
+    ("samples", "Sampled rows", captions.samples, samples),
+    ("table", "The table", captions.table, table),
 ]
 """Anchor, title, words, picture."""
