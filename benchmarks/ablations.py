@@ -1,6 +1,6 @@
 """The launch lines behind docs/ablations.md: printed, or run one after another.
 
-python -m benchmarks.ablations cpu          # blocks of columns: half an hour on one core
+python -m benchmarks.ablations cpu          # blocks of columns, profile and start: an hour on one core
 python -m benchmarks.ablations gpu          # flows: minutes
 python -m benchmarks.ablations cpu --run    # executed; then `tessella results` renders the page
 
@@ -43,14 +43,47 @@ BLOCKS = {
     "1 component: independent within a group": "model.components=1",
     "64 components": "model.components=64",
 }
-GROUPS = {"cpu": ("blocks of columns", SMALL_BLOCKS, BLOCKS), "gpu": ("flow", SMALL_FLOW, FLOW)}
+SMALLER_FLOW = (
+    "--data {data} --method voronoi --preset affine --steps 700 --accelerator cpu --threads 1 --test-rows 200",
+    "training.batch_size=64 training.validation_rows=300 model.cells.dim=4 model.density.blocks=6 "
+    "model.density.width=32 model.density.layers=1 model.noise.blocks=2 model.noise.width=32 model.noise.layers=1 "
+    "model.fast=false",
+)
+APART = "model.cells.squashing=8 model.cells.placement=apart"
+PROFILE = {
+    "root, as it was": "model.cells.squashing=root",
+    "p = 8, apart": APART,
+    "p = 8, apart, Student noise": f"{APART} model.noise.base=student",
+    "p = 8, apart, ball noise": f"{APART} model.noise.base=ball",
+}
+MORE_PROFILES = {
+    "p = 8": "model.cells.squashing=8",
+    "root, apart": "model.cells.squashing=root model.cells.placement=apart",
+    "p = 16, apart": "model.cells.squashing=16 model.cells.placement=apart",
+    "p = 8, apart, 4 logistics": f"{APART} model.density.logistics=4",
+    "p learned from 8, apart": f"{APART} model.cells.learn_power=true",
+}
+
+
+def on(data: str) -> tuple[str, str]:
+    return SMALLER_FLOW[0].format(data=data), SMALLER_FLOW[1]
+
+
+GROUPS = {
+    "cpu": [
+        ("blocks of columns", SMALL_BLOCKS, BLOCKS),
+        ("profile and start", on("nursery"), PROFILE),
+        ("profile and start", on("mushroom"), PROFILE | MORE_PROFILES),
+    ],
+    "gpu": [("flow", SMALL_FLOW, FLOW)],
+}
 
 
 def lines(part: str) -> list[str]:
-    group, (options, common), variants = GROUPS[part]
     return [
         f"tessella reproduce tables {options} --no-progress --ablation {shlex.quote(group)} "
         f"--variant {shlex.quote(variant)} --set {common} {changes}".rstrip()
+        for group, (options, common), variants in GROUPS[part]
         for variant, changes in variants.items()
     ]
 

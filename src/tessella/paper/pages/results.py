@@ -82,7 +82,10 @@ ABLATIONS = """\
 
 Written by `tessella results` from the records in `results/ablations`. Within a group and a table, the lowest value on
 *validation* rows, which training saw, with few importance samples, comes first. *Test*: nats per row, lower is better,
-± standard error over the rows; exact, or a bound whose slack is unknown, so that small differences say nothing.
+± standard error over the rows; exact, or a bound. *Slack*: how far apart lower and upper bounds are on rows that the
+model drew, in nats, and the share of them that the noise does not explain; where it is large or unknown, small
+differences say nothing. *Sum*: of the estimated probabilities of all possible rows, where they can be enumerated; 1 if
+no mass is missed.
 """
 
 
