@@ -1,5 +1,6 @@
 """Laws of every bijection, over a table of constructors."""
 
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -212,6 +213,13 @@ def test_save_and_load(case, tmp_path):
     load_model(bijection, tmp_path / "b.safetensors")
     for a, b in zip(bijection.forward_and_ladj(x, context), expected, strict=True):
         assert torch.equal(a, b)
+
+
+def test_copies_and_pickles(case):
+    """What worker processes, deep copies and scikit-learn's clones need: no closure inside."""
+    bijection, x, context = case
+    again = pickle.loads(pickle.dumps(bijection))
+    torch.testing.assert_close(again.forward_and_ladj(x, context), bijection.forward_and_ladj(x, context))
 
 
 def test_compiles_to_one_graph_with_equal_values_and_gradients(case):

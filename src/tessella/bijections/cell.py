@@ -40,8 +40,9 @@ class CellBijection(Bijection):
         learn_power: bool = False,
     ):
         super().__init__()
-        self.tessellation, self.squashing, self._given = tessellation, squashing, profile_of(squashing)
-        self.register_parameter("raw_power", _raw_power(self._given) if learn_power else None)
+        self.tessellation, self.squashing = tessellation, squashing
+        start = profile_of(squashing)
+        self.register_parameter("raw_power", _raw_power(start) if learn_power else None)
         log_scale = torch.zeros_like(tessellation.free[..., 0])
         if learn_scale:
             self.log_scale = nn.Parameter(log_scale)
@@ -74,7 +75,9 @@ class CellBijection(Bijection):
 
     def profile(self) -> Squashing:
         """The profile a, of the power p = 1 + softplus(raw) where that is learned."""
-        return self._given if self.raw_power is None else power(1 + functional.softplus(self.raw_power))
+        if self.raw_power is None:
+            return profile_of(self.squashing)
+        return power(1 + functional.softplus(self.raw_power))
 
     def outside(self, y: Tensor, cell: Tensor) -> Tensor:
         """Which points (*batch, [N,] D) lie on or beyond the walls of their cell, for audits."""

@@ -87,17 +87,17 @@ class Ball(Density):
 
     def __init__(self, event_shape: tuple[int, ...], degrees: float = 1):
         super().__init__()
-        self.event_shape, self.profile = event_shape, power(degrees)
+        self.event_shape, self.degrees = event_shape, degrees
         dim = event_shape[-1]
         inner = torch.tensor(self.inner, dtype=torch.float64)
-        self.furthest = 1.01 * float(self.profile.undo(inner, 1 - inner))  # 1%: rounding of draws at the edge
+        self.furthest = 1.01 * float(power(degrees).undo(inner, 1 - inner))  # 1%: rounding of draws at the edge
         self.constant = lgamma(dim / 2 + 1) - dim / 2 * log(pi) - dim * log(self.inner)
         self.register_buffer("like", torch.zeros(()), persistent=False)
 
     def log_prob(self, x: Tensor, context: Tensor | None = None) -> Tensor:
         radius = x.square().sum(-1).add(torch.finfo(x.dtype).tiny).sqrt()
-        inside, value = radius <= self.furthest, self.constant + self.profile.log_volume(radius, self.event_shape[-1])
-        return sum_trailing(torch.where(inside, value, -torch.inf), len(self.event_shape) - 1)
+        value = self.constant + power(self.degrees).log_volume(radius, self.event_shape[-1])
+        return sum_trailing(torch.where(radius <= self.furthest, value, -torch.inf), len(self.event_shape) - 1)
 
     def sample(self, shape: tuple[int, ...], context: Tensor | None = None) -> Tensor:
         size = (*shape, *self.event_shape)
@@ -105,7 +105,7 @@ class Ball(Density):
         direction = normal / normal.norm(dim=-1, keepdim=True).clamp_min(torch.finfo(normal.dtype).tiny)
         share = torch.rand(*size[:-1], 1, dtype=self.like.dtype, device=self.like.device)
         radius = self.inner * share ** (1 / self.event_shape[-1])
-        draws: Tensor = direction * self.profile.undo(radius, 1 - radius)
+        draws: Tensor = direction * power(self.degrees).undo(radius, 1 - radius)
         return draws
 
 
