@@ -7,7 +7,7 @@ DOCS_READY := $(VENV)/.docs-ready
 
 .PHONY: demo test check format bench docs clean
 
-demo: $(READY)  ## fit the Mushroom table, compare, sample, report
+demo: $(READY)  ## fit the Connect4 table, compare, sample, report
 	$(BIN)/tessella demo
 
 test: $(READY)  ## every test and every example in the documentation
