@@ -125,5 +125,6 @@ def test_only_the_command_line_imports_the_paper():
 def test_import_is_light():
     """`import tessella` costs little more than `import torch`."""
     heavy = ["matplotlib", "sklearn", "narwhals", "pyarrow", "pandas", "lightning_fabric", "pooch", "zuko", "tyro"]
+    heavy += ["torch._dynamo", "torch._inductor"]
     script = f"import sys, tessella; print([m for m in {heavy} if m in sys.modules])"
     assert subprocess.check_output([sys.executable, "-c", script], text=True).strip() == "[]"

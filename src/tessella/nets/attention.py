@@ -1,6 +1,7 @@
 """Attention between tokens, the block around it, and stacks of blocks."""
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from typing import TYPE_CHECKING, Literal
 
 import torch
@@ -139,7 +140,7 @@ class Stack(nn.ModuleList):
         fused = self._is_fast(h) and self.training and torch.is_grad_enabled()
         with self.precision(h):
             for block in self:
-                h = _fused(block, h, attends, causal) if fused else block(h, attends, causal)
+                h = _fused()(block, h, attends, causal) if fused else block(h, attends, causal)
         return h
 
     def after(self, h: Tensor, before: list[KeysValues] | None = None) -> tuple[Tensor, list[KeysValues]]:
@@ -176,8 +177,15 @@ def _attends(mask: Tensor, causal: bool) -> Tensor:
     return allowed | torch.eye(n, dtype=torch.bool, device=mask.device)
 
 
-@torch.compile(dynamic=False)
-def _fused(block: nn.Module, h: Tensor, mask: Tensor | None, causal: bool) -> Tensor:
-    """A block in compiled kernels, for calls that always have the same shape; one compilation serves all of a size."""
-    out: Tensor = block(h, mask, causal)
-    return out
+@cache
+def _fused() -> Callable[[nn.Module, Tensor, Tensor | None, bool], Tensor]:
+    """A block in compiled kernels, for calls that always have the same shape; one compilation serves all of a size.
+
+    The compiler takes as long to import as torch itself, so it is not asked for before it is needed.
+    """
+
+    def apply(block: nn.Module, h: Tensor, mask: Tensor | None, causal: bool) -> Tensor:
+        out: Tensor = block(h, mask, causal)
+        return out
+
+    return torch.compile(apply, dynamic=False)
