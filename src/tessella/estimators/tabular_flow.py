@@ -267,7 +267,7 @@ class TabularFlow(DensityMixin, BaseEstimator):
         for name in (*_FITTED, *_TRAINED):
             setattr(flow, name, said["fitted"][name])
         codes = None if said["codes"] is None else Codes.from_json(flow.encoding_, said["codes"])
-        flow.config_ = configs.from_json(TableConfig, said["config"])  # type: ignore[type-abstract]
+        flow.config_ = configs.from_json(TableConfig, said["config"])  # type: ignore[type-abstract]  # a family is meant
         flow.model_ = build(flow.config_, flow.encoding_, codes)
         saving.give_weights(flow.model_, weights, Path(folder))
         to_device(flow.model_, device)

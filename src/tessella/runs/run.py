@@ -101,7 +101,7 @@ def load_run(folder: Path, device: str = "cpu") -> TrainedRun:
         )
     config = RunConfig(
         data=from_json(DataConfig, said["run"]["data"]),
-        model=from_json(TableConfig, said["run"]["model"]),  # type: ignore[type-abstract]
+        model=from_json(TableConfig, said["run"]["model"]),  # type: ignore[type-abstract]  # a family is meant
         training=from_json(TrainingConfig, said["training"]),
         preset=said["run"]["preset"],
     )
