@@ -6,7 +6,7 @@ from typing import Literal, get_args
 
 Optimizer = Literal["adam", "adamw"]
 Accelerator = Literal["auto", "cpu", "cuda"]
-Compile = Literal["auto", "off"]
+Compile = Literal["auto", "fuse", "off"]
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,8 @@ class TrainingConfig:
     threads: int | None = None
     """On a CPU; None = as many as a trial finds fastest, chosen again when the pace collapses."""
     compile: Compile = "auto"
-    """Replay the whole step as one CUDA graph where that is possible, one GPU ("auto"), or never ("off")."""
+    """Replay the whole step as one CUDA graph where that is possible, one GPU ("auto"); first compile the loss into few
+    kernels, too, which takes a minute or two and is worth it for long runs ("fuse"); or neither ("off")."""
     progress: bool = True
     """Show a progress bar."""
 

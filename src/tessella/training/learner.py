@@ -11,6 +11,7 @@ from tessella.contracts import Batch, Source, Trainable
 from tessella.training.capture import CapturedStep, not_capturable_because
 from tessella.training.config import TrainingConfig
 from tessella.training.folder import under
+from tessella.training.fusion import FusedLoss
 from tessella.training.processes import Processes
 from tessella.training.randomness import noise_state, set_noise_state
 from tessella.training.schedule import average_decay, learning_rate
@@ -35,7 +36,8 @@ class Learner:
     def __init__(self, model: Trainable, config: TrainingConfig, processes: Processes):
         assert isinstance(model, nn.Module)
         self.model, self.config, self.processes = model, config, processes
-        loss = _parallel_loss(model, processes)
+        alone = processes.device.type == "cuda" and processes.number == 1
+        loss = FusedLoss(model) if alone and config.compile == "fuse" else _parallel_loss(model, processes)
         self.average = copy.deepcopy(model).requires_grad_(False).eval()
         self._parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
         if not self._parameters:
@@ -47,7 +49,7 @@ class Learner:
         self.step = TrainingStep(
             loss, self._parameters, [averages[name] for name in self._parameters], self._optimizer, config.clip_norm
         )
-        wanted = config.compile == "auto" and processes.device.type == "cuda" and processes.number == 1
+        wanted = config.compile != "off" and alone
         self._refused = not_capturable_because(model) if wanted else ""
         self._captured = CapturedStep(self.step, processes.device) if wanted and not self._refused else None
 

@@ -6,14 +6,15 @@ from typing import Annotated, Literal
 import tyro
 
 from tessella.paper.effort import Effort
+from tessella.paper.vectors import Method, Preset
 
 EFFORT = Effort()
 
 
 def continuous(
     data: Literal["power", "gas", "hepmass", "miniboone", "bsds300"],
-    method: Literal["mixture", "coupling", "spline"],
-    preset: Literal["best", "paper"] = "best",
+    method: Method,
+    preset: Preset = "best",
     effort: Annotated[Effort, tyro.conf.arg(name="")] = EFFORT,
     out: Path = Path("runs/continuous"),
     results: Path = Path("results"),
@@ -22,7 +23,9 @@ def continuous(
 
     Args:
         data: which table; docs/data.md says where its files are looked for.
-        method: a disjoint mixture; a coupling flow of as many blocks and parameters; a neural spline flow (zuko).
+        method: mixture: a disjoint mixture; one-cell: the same with one cell, which tells heavy tails from cells;
+            spline: as many of its blocks without cells; coupling: the same with affine maps; autoregressive: a neural
+            spline flow of zuko.
         preset: best: our choices; paper: the published sizes, for a GPU.
         effort: how long, on what, from which seed; the rows are fixed.
         out: a folder for the run is made there.

@@ -11,7 +11,13 @@ from tessella.paper.pages.markdown import DASH, duration, table
 from tessella.paper.pages.records import Record, machine
 from tessella.paper.published import BUDGET, PUBLISHED_VECTORS
 
-LABELS = {"mixture": "disjoint mixture", "coupling": "coupling flow", "spline": "neural spline flow (zuko)"}
+LABELS = {
+    "mixture": "disjoint mixture",
+    "one-cell": "disjoint mixture of one cell",
+    "spline": "coupling flow, splines",
+    "coupling": "coupling flow, affine",
+    "autoregressive": "autoregressive spline flow (zuko)",
+}
 NEEDED = {"data", "partial", "rebuilt", "method", "preset", "seed", "steps", "seconds", "nll", "stderr", "test_rows"}
 NEEDED |= {"validation_nll", "parameters", "command", "commit", "hardware", "curve", "training"}
 
@@ -21,8 +27,9 @@ INTRODUCTION = f"""\
 Table 4 of the paper: NLL of held-out rows in nats, exact for every method here, lower is better; a density's NLL may be
 negative. *Published* values are the paper's, with the ± that it gives; those of Real NVP, MAF and FFJORD are quoted
 there from other papers. Ours come from the records in `results/continuous`, ± as above; all test rows at hand count.
-The coupling flow has as many blocks as the mixture and about as many parameters; the spline flow is what one would use
-without cells. [mixtures.md](mixtures.md) has the method. Where rows are only a part of a table, or were drawn anew, a
+The coupling flows have as many blocks as the mixture and about as many parameters; one cell, whose component has heavy
+tails, tells what these do from what cells do; the autoregressive flow is what one would use without cells.
+[mixtures.md](mixtures.md) has the method. Where rows are only a part of a table, or were drawn anew, a
 line above it says so: such values do not quite compare with the published ones. A dash: not run.
 
 Published budget of the two methods of the paper: {BUDGET}. Ours stands in each line.
