@@ -1,6 +1,6 @@
 """The launch lines behind docs/ablations.md: printed, or run one after another.
 
-python -m benchmarks.ablations cpu          # blocks of columns, profile and start: an hour on one core
+python -m benchmarks.ablations cpu          # blocks of columns, power, noise and start: hours on one core
 python -m benchmarks.ablations gpu          # flows: minutes
 python -m benchmarks.ablations cpu --run    # executed; then `tessella results` renders the page
 
@@ -63,10 +63,38 @@ MORE_PROFILES = {
     "p = 8, apart, 4 logistics": f"{APART} model.density.logistics=4",
     "p learned from 8, apart": f"{APART} model.cells.learn_power=true",
 }
+LEARNING_FLOW = (
+    "--data {data} --method voronoi --steps {steps} --accelerator cpu --threads 1 --test-rows 200",
+    "training.batch_size=64 training.validation_rows=300 training.learning_rate=5e-3 model.cells.dim=4 "
+    "model.density.blocks=6 model.density.width=32 model.density.layers=1 model.noise.blocks=2 model.noise.width=32 "
+    "model.noise.layers=1 model.fast=false",
+)
+POWERS = {
+    "p = 8": "",
+    "p = 2": "model.cells.squashing=root",
+    "p = 4": "model.cells.squashing=4",
+    "p = 16": "model.cells.squashing=16",
+    "p learned from 8": "model.cells.learn_power=true",
+}
+POWERS_AND_NOISES = {
+    f"{power}, {noise}": f"{changes} model.noise.base={base}".strip()
+    for noise, base in (("Gaussian", "gaussian"), ("Student", "student"), ("ball", "ball"))
+    for power, changes in POWERS.items()
+}
+STARTS = {
+    "noise over 1/4 of the way": "model.cells.spread=0.25",
+    "noise over 3/4 of the way": "model.cells.spread=0.75",
+    "cells where their profiles are": "model.cells.placement=profiles",
+    "cells at random": "model.cells.placement=random",
+}
 
 
 def on(data: str) -> tuple[str, str]:
     return SMALLER_FLOW[0].format(data=data), SMALLER_FLOW[1]
+
+
+def learning(data: str, steps: int) -> tuple[str, str]:
+    return LEARNING_FLOW[0].format(data=data, steps=steps), LEARNING_FLOW[1]
 
 
 GROUPS = {
@@ -74,6 +102,9 @@ GROUPS = {
         ("blocks of columns", SMALL_BLOCKS, BLOCKS),
         ("profile and start", on("nursery"), PROFILE),
         ("profile and start", on("mushroom"), PROFILE | MORE_PROFILES),
+        ("power and noise", learning("nursery", 700), POWERS_AND_NOISES),
+        ("power and noise", learning("mushroom", 1_000), POWERS_AND_NOISES | STARTS),
+        ("power and noise", learning("connect4", 1_000), POWERS_AND_NOISES | STARTS),
     ],
     "gpu": [("flow", SMALL_FLOW, FLOW)],
 }

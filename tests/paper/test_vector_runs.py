@@ -24,7 +24,7 @@ FLOW = {"model.cells": 4, "model.blocks": 2, "model.component_blocks": 2, "model
 FLOW |= {"model.embedding": 8, "model.bins": 4}
 AUTOREGRESSIVE = {"model.transforms": 2, "model.width": 8, "model.layers": 1, "model.bins": 4}
 TRAINING = {"training.batch_size": 128, "training.learning_rate": 0.01, "training.warmup_steps": 0}
-SMALL = {method: FLOW | TRAINING for method in ("mixture", "one-cell", "spline", "coupling")}
+SMALL = dict.fromkeys(("mixture", "one-cell", "spline", "coupling"), FLOW | TRAINING)
 SMALL["autoregressive"] = AUTOREGRESSIVE | TRAINING
 ENTROPY = 6 / 2 * log(2 * pi * 2.718281828459045 * 0.01) + log(2)
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from tessella.bijections import CellBijection, Profile, profile_of
 from tessella.dequantizers.cells import Cells, CellsConfig
-from tessella.dequantizers.profiles import profile_positions, spread_out
+from tessella.dequantizers.profiles import profile_positions, spread_out, turned
 from tessella.geometry import Box, Laguerre, Tessellation, Voronoi
 
 NARROW = 0.1  # spread of narrow noise in a cell, as a share of the way to its nearest wall
@@ -58,6 +58,7 @@ class VoronoiCells(Cells):
         """Move the anchors apart, neighbours staying neighbours."""
         tessellation = self.map.tessellation
         positions = spread_out(tessellation.anchors.reshape(-1, max(self.counts), self.dim), tessellation.counts)
+        positions = turned(positions)
         tessellation.move_anchors(positions.view_as(tessellation.anchors))
 
     @torch.no_grad()
@@ -91,17 +92,17 @@ class VoronoiConfig(CellsConfig, kind="voronoi"):
 
     dim: int = 4
     """Dimensions per variable."""
-    placement: Placement = "profiles"
-    """Where they start: categories that co-occur with the same others close together; the same moved apart, with noise
-    that fills a part of each cell; or at random."""
+    placement: Placement = "apart"
+    """Where they start: apart, categories that co-occur with the same others being neighbours, with noise that fills a
+    part of each cell; where correspondence analysis places such categories (profiles); or at random."""
     spread: float = 0.5
     """apart: standard deviation of the noise, as a share of the way to the nearest wall."""
     shared: bool = False
     """One tessellation for all variables (they must have equally many categories) instead of one each."""
     box: float = 0.0
     """Half-width of a box around the cells (the paper's setting); 0 leaves outer cells unbounded."""
-    squashing: Profile = "softsign"
-    """Radial profile of the map into a cell, by name or by its power p."""
+    squashing: Profile = 8.0
+    """Radial profile of the map into a cell, by its power p or by name; softsign is the paper's."""
     learn_power: bool = False
     """Learn the power, one for each geometry."""
 

@@ -78,6 +78,24 @@ def spread_out(positions: Tensor, counts: tuple[int, ...]) -> Tensor:
     return spread
 
 
+def turned(positions: Tensor) -> Tensor:
+    """Positions (*batch, D) in other axes, of which every half tells categories apart about as well as the other.
+
+    Principal axes come in order of what they tell: of two categories everything lies in the first. Couplings see half
+    of the coordinates, and would learn nothing of other variables from the half that is noise. The new axes are the
+    cosines of frequencies 0, 1, ..., D - 1, which have one half of their length in the first half of the coordinates
+    and one in the second (D even; so have they in odd and even ones).
+
+    >>> turned(torch.tensor([[1.0, 0.0], [0.0, 1.0]]))
+    tensor([[ 0.7071,  0.7071],
+            [ 0.7071, -0.7071]])
+    """
+    dim = positions.shape[-1]
+    place = torch.arange(dim, dtype=positions.dtype, device=positions.device)
+    waves = torch.cos(torch.pi / dim * (place + 0.5) * place[:, None])  # (frequency, coordinate)
+    return positions @ (waves / waves.norm(dim=1, keepdim=True))
+
+
 def in_order(count: int, dim: int) -> Tensor:
     """Positions (K, D) on a line, evenly, as wide as `spread_out` makes them."""
     line = torch.zeros(count, dim)

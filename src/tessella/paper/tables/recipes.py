@@ -35,7 +35,7 @@ class Recipe:
 
 
 FLOW = FlowConfig(
-    cells=VoronoiConfig(dim=6, placement="apart", squashing=8.0),
+    cells=VoronoiConfig(dim=6),
     noise=ConditionalNoise(blocks=4, width=64),
     density=CouplingConfig(blocks=8, width=128, logistics=4),
     fast=True,
@@ -71,7 +71,11 @@ LARGE_BATCH = {"training.batch_size": 4096}
 # Voronoi, seven minutes of half a GPU: Connect4 13.112, Forests 14.557; four minutes of a third of one: PokerHands,
 # simulated, 19.784.
 AFFINE = _flows(
-    replace(FLOW, cells=VoronoiConfig(dim=6, squashing="root"), density=CouplingConfig(blocks=8, width=128)),
+    replace(
+        FLOW,
+        cells=VoronoiConfig(dim=6, placement="profiles", squashing="root"),
+        density=CouplingConfig(blocks=8, width=128),
+    ),
     replace(TRAINING, learning_rate=2e-3),
 )
 
@@ -115,7 +119,7 @@ PAPER_TRAINING = TrainingConfig(steps=200_000, batch_size=64, learning_rate=5e-4
 PAPER: dict[Method, Recipe] = {
     **_flows(
         FlowConfig(
-            cells=VoronoiConfig(dim=6, placement="random", box=3.0),
+            cells=VoronoiConfig(dim=6, placement="random", box=3.0, squashing="softsign"),
             noise=ConditionalNoise(blocks=4, width=512, context=64),
             density=FlatCouplingConfig(blocks=16, width=512),
         ),
