@@ -14,6 +14,7 @@ from tessella.densities.configs import Bounded
 from tessella.models import build_vectors
 from tessella.models.tables import number_of_parameters
 from tessella.nets import MLP
+from tessella.paper.figures.cells import grid
 from tessella.paper.figures.toys import _colours, _leads, draw_moments
 from tessella.paper.moments import moments
 from tessella.paper.toys import (
@@ -161,9 +162,12 @@ def test_moments_are_of_one_run_and_read_again(tmp_path, monkeypatch):
 
 
 def test_neighbours_have_different_colours():
-    cell = torch.arange(4).repeat_interleave(5).expand(20, 20)
-    colours = _colours(cell, 5)
-    assert all(not torch.equal(colours[i], colours[i + 1]) for i in range(3))
+    """Also where a cell is nowhere to be seen."""
+    density = replace(SMALL, blocks=0).build((2,))
+    density.base.tessellation.move_anchors(torch.tensor([[float(i), 0.0] for i in range(7)] + [[99.0, 0.0]]))
+    colours = _colours(density, grid((-1.0, 7.0, -1.0, 1.0), 50))
+    assert colours.shape == (8, 3)
+    assert all(not torch.equal(colours[i], colours[i + 1]) for i in range(6))
 
 
 def test_borders_are_where_the_cell_changes():

@@ -94,13 +94,12 @@ def answer(question: Question, accelerator: Accelerator, folder: Path) -> dict[s
         "cells": question.cells,
         "steps": question.steps,
         "kl": float(kl.mean()),
-        "stderr": float(kl.std() / len(kl) ** 0.5),
+        "kl_stderr": float(kl.std() / len(kl) ** 0.5),
         "test_rows": len(kl),
         "method": "disjoint mixture" if question.cells else "coupling flow",
         **chosen.summary(),
         "training": to_json(chosen.best.training),
         "steady": STEADY,
-        **records.provenance(question.data.seed),
     }
 
 
@@ -133,6 +132,7 @@ def study(
         answers = pool.imap_unordered(_answer, work)
         while True:
             question, record = answers.next(until - time.monotonic() if minutes else None)
+            record |= records.provenance(question.data.seed)  # here, where the command was typed
             records.write(record_path(results, question), record)
             yield question, record
 

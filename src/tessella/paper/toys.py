@@ -28,7 +28,7 @@ from tessella.training import FitResult, RunFolder, TrainingConfig, fit
 from tessella.training.budget import within_budget
 
 FIGURE_6 = ("eight_gaussians", "pinwheel", "rings", "two_spirals", "checkerboard", "two_moons")
-MIXTURE = DisjointMixtureConfig(cells=64, blocks=2, component_blocks=6, squashing=8.0, transform="spline")
+MIXTURE = DisjointMixtureConfig(cells=32, blocks=2, component_blocks=6, squashing=8.0, transform="spline")
 INTERVALS = 3  # of each dimension, where they are cut one by one: more are worse, as are blocks before them
 MODELS = ("coupling", "dimensionwise", "mixture")
 RATES = (2e-3, 5e-3)  # all models are trained at each; the validation rows choose

@@ -34,5 +34,6 @@ def when_cells_help(
     questions = [question for question in grid(seed) if steps in (0, question.steps)]
     for question, record in study(questions[: first or None], out, results, jobs, minutes, accelerator):
         print(
-            f"{question.name}: KL {record['kl']:.3f} +- {record['stderr']:.3f} nats, {record['seconds']} s", flush=True
+            f"{question.name}: KL {record['kl']:.3f} +- {record['kl_stderr']:.3f} nats, {record['seconds']} s",
+            flush=True,
         )

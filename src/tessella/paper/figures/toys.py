@@ -51,7 +51,7 @@ def draw_comparison(path: Path, compared: Comparison, rows: Tensor, seed: int = 
     _draw_points(panels[3], mixture.sample((len(rows),)), "samples of the disjoint mixture")
     for axes, (name, density) in zip((panels[1], panels[2], panels[4]), densities.items(), strict=True):
         _draw_density(axes, density, brightest, f"{name}, NLL {best[name].nll:.3f}")
-    _draw_cells(panels[5], mixture, points, shown / brightest, "its cells")
+    _draw_cells(panels[5], mixture, points, shown / brightest, _colours(mixture, points), "its cells")
     return save(figure, path)
 
 
@@ -61,10 +61,11 @@ def draw_moments(path: Path, moments: dict[int, Flow]) -> Path:
     points = grid(SQUARE, PIXELS)
     densities = {step: density.log_prob(points).exp() for step, density in moments.items()}
     brightest = float(densities[max(densities)].quantile(0.995))
+    colours = _colours(moments[max(moments)], points)  # a cell keeps its own
     figure, panels = new_figure(3, (len(moments) + 2) // 3, panel=(4.4, 4.7))
     for axes, (step, density) in zip(panels, moments.items(), strict=True):
         title = "start" if step == 0 else f"{step:,} steps"
-        _draw_cells(axes, density, points, densities[step] / brightest, title)
+        _draw_cells(axes, density, points, densities[step] / brightest, colours, title)
     return save(figure, path)
 
 
@@ -118,44 +119,50 @@ def _draw_density(axes: "Axes", density: Tensor, brightest: float, title: str, w
     bare(axes, title)
 
 
-def _draw_cells(axes: "Axes", density: Flow, points: Tensor, brightness: Tensor, title: str) -> None:
-    """Every cell in the colour of its component, as dark as the density; borders and anchors.
+def _draw_cells(axes: "Axes", density: Flow, points: Tensor, brightness: Tensor, colours: Tensor, title: str) -> None:
+    """Every cell in its colour, as dark as the density there; borders and anchors.
 
     All are seen through the layers before the tessellation, which bend them.
     """
-    mixture = density.base
-    assert isinstance(mixture, DisjointMixture)
-    inside = density.bijection.forward_and_ladj(points)[0]
-    cell = mixture.tessellation.nearest(inside)
-    colour = _colours(cell, len(mixture.logits))[cell]
     shade = FAINTEST + (1 - FAINTEST) * brightness.clamp(0, 1)[..., None]
-    image = 1 - shade * (1 - colour)
+    image = 1 - shade * (1 - colours[_cells(density, points)])
     axes.imshow(image.numpy().swapaxes(0, 1), origin="lower", extent=SQUARE)
     x, y = points[:, 0, 0].numpy(), points[0, :, 1].numpy()
-    for ahead in _leads(mixture.tessellation, inside).unbind(-1):
+    tessellation = _tessellation(density)
+    for ahead in _leads(tessellation, density.bijection.forward_and_ladj(points)[0]).unbind(-1):
         axes.contour(x, y, ahead.numpy().T, levels=[0.0], colors=[INK], linewidths=0.5, alpha=0.7)
-    anchors = density.bijection.inverse_and_ladj(mixture.tessellation.anchors)[0]
+    anchors = density.bijection.inverse_and_ladj(tessellation.anchors)[0]
     axes.scatter(anchors[:, 0], anchors[:, 1], s=6, color=INK, zorder=3, linewidths=0)
     axes.set(xlim=SQUARE[:2], ylim=SQUARE[2:])
     bare(axes, title)
 
 
-def _colours(cell: Tensor, cells: int) -> Tensor:
-    """A colour for each cell, (cells, 3), another than its neighbours' where there are enough; from a map of cells."""
+def _tessellation(density: Flow) -> Tessellation:
+    assert isinstance(density.base, DisjointMixture)
+    return density.base.tessellation
+
+
+def _cells(density: Flow, points: Tensor) -> Tensor:
+    """The cell that holds each point of the plane."""
+    return _tessellation(density).nearest(density.bijection.forward_and_ladj(points)[0])
+
+
+def _colours(density: Flow, points: Tensor) -> Tensor:
+    """A colour for each cell, (K, 3): another than those of its neighbours, seen on this grid of points."""
     from matplotlib.colors import to_rgb
 
-    neighbours = [set[int]() for _ in range(cells)]
+    cell = _cells(density, points)
+    neighbours = [set[int]() for _ in range(_tessellation(density).counts[0])]
     for one, other in ((cell[1:], cell[:-1]), (cell[:, 1:], cell[:, :-1])):
         for i, j in torch.stack([one, other], -1)[one != other].unique(dim=0).tolist():
             neighbours[i].add(j)
             neighbours[j].add(i)
-    chosen: dict[int, int] = {}
-    for i in range(cells):
-        taken = [chosen[j] for j in neighbours[i] if j in chosen]
-        chosen[i] = min(
-            range(len(COMPONENTS)), key=lambda colour: (taken.count(colour), (colour - i) % len(COMPONENTS))
-        )
-    return torch.tensor([to_rgb(COMPONENTS[chosen[i]]) for i in range(cells)])
+    chosen: list[int] = []
+    for i, around in enumerate(neighbours):
+        taken = [chosen[j] for j in around if j < i]
+        turned = [(i + colour) % len(COMPONENTS) for colour in range(len(COMPONENTS))]
+        chosen.append(min(turned, key=taken.count))
+    return torch.tensor([to_rgb(COMPONENTS[colour]) for colour in chosen])
 
 
 def _leads(tessellation: Tessellation, x: Tensor) -> Tensor:

@@ -49,7 +49,7 @@ def _bold(records: Sequence[Record | None]) -> list[str]:
     shown = [DASH if record is None else f"{record['kl']:.2f}" for record in records]
     if not all(records):
         return shown
-    order = sorted((record["kl"], record["stderr"], place) for place, record in enumerate(records) if record)
+    order = sorted((record["kl"], record["kl_stderr"], place) for place, record in enumerate(records) if record)
     (lowest, error, best), (second, other, _) = order[:2]
     if second - lowest > 2 * (error**2 + other**2) ** 0.5:
         shown[best] = f"**{shown[best]}**"
