@@ -46,7 +46,7 @@ def draw_comparison(path: Path, compared: Comparison, rows: Tensor, seed: int = 
     mixture, shown = best["disjoint mixture"].density, densities["disjoint mixture"]
     brightest = float(shown.quantile(0.995))
     torch.manual_seed(seed)
-    figure, panels = new_figure(3, 2, panel=(4.4, 4.7))
+    figure, panels = new_figure(3, 2, panel=(3.8, 4.1))
     _draw_points(panels[0], rows, "data")
     _draw_points(panels[3], mixture.sample((len(rows),)), "samples of the disjoint mixture")
     for axes, (name, density) in zip((panels[1], panels[2], panels[4]), densities.items(), strict=True):
@@ -62,7 +62,7 @@ def draw_moments(path: Path, moments: dict[int, Flow]) -> Path:
     densities = {step: density.log_prob(points).exp() for step, density in moments.items()}
     brightest = float(densities[max(densities)].quantile(0.995))
     colours = _colours(moments[max(moments)], points)  # a cell keeps its own
-    figure, panels = new_figure(3, (len(moments) + 2) // 3, panel=(4.4, 4.7))
+    figure, panels = new_figure(3, (len(moments) + 2) // 3, panel=(3.8, 4.1))
     for axes, (step, density) in zip(panels, moments.items(), strict=True):
         title = "start" if step == 0 else f"{step:,} steps"
         _draw_cells(axes, density, points, densities[step] / brightest, colours, title)
