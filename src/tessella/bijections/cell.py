@@ -24,7 +24,7 @@ class CellBijection(Bijection):
         steady: of gradients through the inverse, those of t are multiplied by min(1, (1 - t) / steady); values are
             exact. A log-density of y changes with the place of the wall like 1 / (1 - t), and where p > 2 the tail of
             Student's t takes that back only in the limit: gradients of the few points close to walls then have no
-            variance, and drown all others (docs/mixtures.md). 0 leaves gradients alone.
+            finite variance, and drown all others (docs/mixtures.md). 0 leaves gradients alone.
 
     >>> from tessella import Voronoi
     >>> f = CellBijection(Voronoi(torch.tensor([[-1.0], [1.0]])))
