@@ -174,6 +174,21 @@ def test_a_learned_power_learns():
         CellBijection(Voronoi.create(5, 3), 0.5)
 
 
+def test_steady_maps_have_the_same_values_and_calm_gradients():
+    """Close to a wall the slope of a log-density grows like 1 / (1 - t); steady, it stays as at 1 - t = steady."""
+    slopes = []
+    for steady in (0.0, 0.5):
+        f = CellBijection(Voronoi(torch.tensor([[-1.0], [1.0]], dtype=torch.float64)), 8.0, steady=steady)
+        x = torch.tensor([[-0.9], [-1e-2], [-1e-4]], dtype=torch.float64, requires_grad=True)
+        y, ladj = f.inverse_and_ladj(x, torch.zeros(3, dtype=torch.long))
+        slopes.append((torch.autograd.grad(ladj.sum(), x)[0][:, 0], y.detach(), ladj.detach()))
+    (free, *values), (calm, *same) = slopes
+    assert all(torch.equal(a, b) for a, b in zip(values, same, strict=True))
+    assert calm[0] == free[0]
+    assert free[2] > 1e3
+    assert calm[2] < 3
+
+
 def test_unbounded_directions_are_only_scaled():
     """Away from every wall the gauge is 0 and f is y -> x_k + g y, onto the whole unbounded cell."""
     bijection = CellBijection(Voronoi(torch.tensor([[0.0, 0.0], [1.0, 0.0]])))

@@ -14,10 +14,13 @@ from tessella.densities.configs import Bounded
 from tessella.models import build_vectors
 from tessella.models.tables import number_of_parameters
 from tessella.nets import MLP
-from tessella.paper.figures.toys import _leads
+from tessella.paper.figures.cells import grid
+from tessella.paper.figures.toys import _colours, _leads, draw_moments
+from tessella.paper.moments import moments
 from tessella.paper.toys import (
     FIGURE_6,
     MIXTURE,
+    MODELS,
     RATES,
     TRAINING,
     Chosen,
@@ -33,7 +36,6 @@ from tessella.training import FitResult
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "mixtures.md").read_text("utf-8")
 SMALL = DisjointMixtureConfig(cells=8, blocks=1, component_blocks=1, width=8, layers=1, embedding=4)
-MODELS = ("coupling", "dimensionwise", "mixture")
 BRIEF = replace(TRAINING, steps=60, batch_size=256, warmup_steps=0, validate_every=30, progress=False)
 
 
@@ -131,7 +133,41 @@ def test_command_leaves_record_and_picture(tmp_path, capsys, monkeypatch):
     said = capsys.readouterr().out
     for model in ("mixture", "coupling", "dimensionwise"):
         assert f"{model}: test NLL {record[model]['nll']:.3f}" in said
-    assert (tmp_path / "out" / "mixture-pinwheel.png").stat().st_size > 10_000
+    picture = tmp_path / "out" / "mixture-pinwheel.png"
+    assert picture.stat().st_size > 10_000
+    picture.unlink()
+    (tmp_path / "results" / "mixture-2d-pinwheel.json").unlink()
+    mixture_2d("pinwheel", tmp_path / "out", tmp_path / "results", steps=2, seed=3)
+    assert picture.exists()  # drawn again from the runs
+    assert not (tmp_path / "results" / "mixture-2d-pinwheel.json").exists()  # nothing was measured
+
+
+def test_without_matplotlib_there_are_records_and_a_reason(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("tessella.paper.toys.MIXTURE", SMALL)
+    monkeypatch.setattr("tessella.paper.toys.TRAINING", BRIEF)
+    monkeypatch.setattr("tessella.paper.figures.style.find_spec", lambda name: None)
+    mixture_2d("pinwheel", tmp_path, steps=1)
+    assert "no pictures: matplotlib is not installed here" in capsys.readouterr().out
+    assert (tmp_path / "mixture-2d-pinwheel.json").exists()
+    assert not list(tmp_path.glob("*.png"))
+
+
+def test_moments_are_of_one_run_and_read_again(tmp_path, monkeypatch):
+    monkeypatch.setattr("tessella.paper.moments.MOMENTS", (0, 2, 4))
+    first, again = moments(SMALL, tmp_path, seed=1), moments(SMALL, tmp_path, seed=2)
+    anchors = [density.base.tessellation.anchors for density in first.values()]
+    assert not torch.equal(anchors[0], anchors[2])
+    assert all(torch.equal(anchors[i], again[step].base.tessellation.anchors) for i, step in enumerate(first))
+    assert draw_moments(tmp_path / "moments.png", first).stat().st_size > 10_000
+
+
+def test_neighbours_have_different_colours():
+    """Also where a cell is nowhere to be seen."""
+    density = replace(SMALL, blocks=0).build((2,))
+    density.base.tessellation.move_anchors(torch.tensor([[float(i), 0.0] for i in range(7)] + [[99.0, 0.0]]))
+    colours = _colours(density, grid((-1.0, 7.0, -1.0, 1.0), 50))
+    assert colours.shape == (8, 3)
+    assert all(not torch.equal(colours[i], colours[i + 1]) for i in range(6))
 
 
 def test_borders_are_where_the_cell_changes():
@@ -157,11 +193,13 @@ def test_unknown_toy_is_named(tmp_path):
 
 
 @pytest.mark.parametrize("data", FIGURE_6)
-def test_the_page_has_the_numbers_of_the_records(data):
+def test_the_table_has_the_numbers_of_the_record(data):
+    """Its best value in bold, and both learning rates tried."""
     record = json.loads((ROOT / "results" / f"mixture-2d-{data}.json").read_text())
+    (line,) = [line for line in PAGE.splitlines() if line.startswith(f"| {data.replace('_', ' ')} | ")]
     values = [f"{record[model]['nll']:.3f} ± {record[model]['stderr']:.3f}" for model in MODELS]
-    assert f"| {data.replace('_', ' ')} | {' | '.join(values)} |" in PAGE
-    assert f"{record['steps']:,} steps" in PAGE
+    assert line.replace("**", "").split(" | ")[1:5] == [*values, f"{record['steps']:,}"]
+    assert f"**{min(values)}**" in line
     assert {rate for model in MODELS for rate, _ in record[model]["tried"]} == set(RATES)
 
 

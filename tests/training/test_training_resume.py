@@ -104,6 +104,16 @@ def test_finished_run_returns_its_result_at_once(uninterrupted: Path, tmp_path: 
     assert {file.name: file.stat().st_mtime_ns for file in folder.iterdir()} == before
 
 
+def test_a_finished_run_is_read_on_another_device(uninterrupted: Path, tmp_path: Path):
+    """As one that a GPU trained; an unfinished one is another run there."""
+    folder = shutil.copytree(uninterrupted, tmp_path / "copy")
+    config = folder / "config.json"
+    config.write_text(config.read_text().replace('"accelerator": "cpu"', '"accelerator": "cuda"'))
+    assert fit_noisy(folder, LONG) == fit_noisy(uninterrupted, LONG)
+    with pytest.raises(ValueError, match=r"training\.accelerator: 'cuda' there, 'cpu' asked for"):
+        RunFolder(folder).check_same(json.loads((uninterrupted / "config.json").read_text()))
+
+
 def test_folder_holds_only_json_and_safetensors(uninterrupted: Path):
     assert {file.name for file in uninterrupted.iterdir()} == {
         "config.json",

@@ -4,18 +4,24 @@ from pathlib import Path
 
 
 def results(results: Path = Path("results"), out: Path = Path("docs")) -> None:
-    """Render the records in results/ as docs/results.md, docs/ablations.md and their pictures.
+    """Render the records in results/ as docs/results.md, docs/ablations.md, parts of docs/mixtures.md, and pictures.
 
     Args:
         results: folder of the records.
         out: folder of the pages.
     """
+    from tessella.paper.figures.regimes import draw_regimes
     from tessella.paper.figures.results import draw_results
+    from tessella.paper.pages.mixtures import mixtures_page
     from tessella.paper.pages.results import ablations_page, pictures, results_page
 
     out.mkdir(parents=True, exist_ok=True)
     pages = {"results.md": results_page(results, out), "ablations.md": ablations_page(results, out)}
+    if (out / "mixtures.md").exists():  # its words are not in the records
+        pages["mixtures.md"] = mixtures_page(results, out)
     for name, text in pages.items():
         (out / name).write_text(text, encoding="utf-8")
         print(out / name)
     print(*draw_results(results, out / "pictures", list(pictures(results))), sep="\n")
+    if any((results / "regimes").glob("*.json")):
+        print(draw_regimes(out / "pictures" / "mixture-regimes.png", results))

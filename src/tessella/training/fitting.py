@@ -35,8 +35,9 @@ def fit(
     """Minimise the mean of `model.loss` over the training rows; leave the best averages in `model` and `folder`.
 
     Calling it again on the same folder continues the run: killed at any moment, it ends, on the CPU, with the weights
-    and metrics of a run that was never interrupted, bit by bit. A finished run returns its result at once. Ctrl-C ends
-    the current step, writes the resume state and returns with `stopped="interrupted"`.
+    and metrics of a run that was never interrupted, bit by bit. A finished run returns its result at once, on any
+    device: what a GPU trained can be looked at where there is none. Ctrl-C ends the current step, writes the resume
+    state and returns with `stopped="interrupted"`.
 
     The resume state is written every `checkpoint_every` steps, at each improvement, and when the run stops; never
     without looking first whether every loss and gradient so far was finite (`NonFiniteError` otherwise), which happens
@@ -80,12 +81,12 @@ def fit(
     processes = Processes(config)
     run_folder = RunFolder(folder, writes=processes.rank == 0)
     description = _describe(train, validation, config, about)
-    if resume:
-        run_folder.check_same(description)
     state = run_folder.state() if resume else None
+    stopped = None if state is None else finished(state, config)
+    if resume:
+        run_folder.check_same(description, elsewhere=stopped is not None)
     if state is not None:
         run_folder.restore_model(state)
-    stopped = None if state is None else finished(state, config)
     if stopped is None:
         with fork_rng(processes.device), using(torch.get_num_threads()):
             run = Run(model, train, validation, config, processes)

@@ -69,12 +69,13 @@ class RunFolder:
         self.config, self.metrics = self.path / "config.json", self.path / "metrics.jsonl"
         self.model, self.resume = self.path / "model.safetensors", self.path / "resume.safetensors"
 
-    def check_same(self, description: Mapping[str, Any]) -> None:
-        """The folder is new, or belongs to the run so described."""
+    def check_same(self, description: Mapping[str, Any], elsewhere: bool = False) -> None:
+        """The folder is new, or belongs to the run so described; `elsewhere`, it may have run on another device."""
         if not self.config.exists():
             return
         here, asked = _flat(_of_today(json.loads(self.config.read_text()))), _flat(description)
-        different = [name for name in sorted({*here, *asked} - _FREE) if here.get(name) != asked.get(name)]
+        compared = {*here, *asked} - _FREE - ({"training.accelerator"} if elsewhere else set())
+        different = [name for name in sorted(compared) if here.get(name) != asked.get(name)]
         if different:
             lines = "".join(
                 f"\n  {name}: {here.get(name)!r} there, {asked.get(name)!r} asked for" for name in different

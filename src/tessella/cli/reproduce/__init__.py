@@ -8,6 +8,7 @@ import tyro
 
 from tessella.cli.reproduce.figures import cell_map, dequantizers
 from tessella.cli.reproduce.quantized import quantized_2d
+from tessella.cli.reproduce.regimes import when_cells_help
 from tessella.cli.reproduce.tables import sampling_speed, tables
 from tessella.cli.reproduce.toys import mixture_2d
 from tessella.cli.reproduce.vectors import continuous
@@ -19,6 +20,7 @@ EXPERIMENTS: dict[str, Callable[..., None]] = {
     "quantized-2d": quantized_2d,
     "dequantizers": dequantizers,
     "mixture-2d": mixture_2d,
+    "when-cells-help": when_cells_help,
     "continuous": continuous,
     "sampling-speed": sampling_speed,
 }

@@ -1,5 +1,6 @@
 """One look for every figure."""
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -8,8 +9,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 INK, PAPER, BLUE, ORANGE, GREEN, GREY = "#1f2933", "#ffffff", "#2b6cb0", "#dd6b20", "#2f855a", "#9aa5b1"
-RED = "#c53030"
+RED, TEAL, PURPLE = "#c53030", "#0d9488", "#805ad5"
 DENSITY = "Blues"
+
+
+def can_draw() -> bool:
+    """Whether matplotlib is here; runs on machines without it leave records, and pictures are drawn elsewhere."""
+    return find_spec("matplotlib") is not None
 
 
 def new_figure(

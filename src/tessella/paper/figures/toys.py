@@ -10,7 +10,20 @@ from tessella.data.toys import RADIUS
 from tessella.densities import BASES, DisjointMixture, Flow
 from tessella.geometry import Tessellation, Voronoi
 from tessella.paper.figures.cells import Window, draw_tessellation, grid
-from tessella.paper.figures.style import BLUE, DENSITY, GREY, INK, ORANGE, bare, new_figure, save
+from tessella.paper.figures.style import (
+    BLUE,
+    DENSITY,
+    GREEN,
+    GREY,
+    INK,
+    ORANGE,
+    PURPLE,
+    RED,
+    TEAL,
+    bare,
+    new_figure,
+    save,
+)
 from tessella.paper.toys import Comparison
 
 if TYPE_CHECKING:
@@ -18,23 +31,41 @@ if TYPE_CHECKING:
 
 SQUARE = (-RADIUS, RADIUS, -RADIUS, RADIUS)
 PIXELS = 400
+COMPONENTS = (BLUE, ORANGE, GREEN, RED, TEAL, PURPLE)
+FAINTEST = 0.1  # tint of a cell where the density is 0
 
 
 @torch.no_grad()
 def draw_comparison(path: Path, compared: Comparison, rows: Tensor, seed: int = 0) -> Path:
-    """Data, coupling flow, disjoint mixture with the borders of its cells, samples of the mixture."""
-    mixture, coupling = compared.mixture.best, compared.coupling.best
-    torch.manual_seed(seed)
-    samples = mixture.density.sample((len(rows),))
+    """Data, coupling flow, cuts by dimension; below them samples, density and cells of the disjoint mixture."""
     points = grid(SQUARE, PIXELS)
-    without, with_cells = (fitted.density.log_prob(points).exp() for fitted in (coupling, mixture))
-    brightest = float(with_cells.quantile(0.995))
-    figure, panels = new_figure(4)
+    models = {"coupling flow": compared.coupling, "cut by dimension": compared.dimensionwise}
+    models["disjoint mixture"] = compared.mixture
+    best = {name: chosen.best for name, chosen in models.items()}
+    densities = {name: fitted.density.cpu().log_prob(points).exp() for name, fitted in best.items()}
+    mixture, shown = best["disjoint mixture"].density, densities["disjoint mixture"]
+    brightest = float(shown.quantile(0.995))
+    torch.manual_seed(seed)
+    figure, panels = new_figure(3, 2, panel=(3.8, 4.1))
     _draw_points(panels[0], rows, "data")
-    _draw_density(panels[1], without, brightest, f"coupling flow, NLL {coupling.nll:.3f}")
-    _draw_density(panels[2], with_cells, brightest, f"disjoint mixture, NLL {mixture.nll:.3f}")
-    _draw_borders(panels[2], mixture.density, points)
-    _draw_points(panels[3], samples, "samples of the mixture")
+    _draw_points(panels[3], mixture.sample((len(rows),)), "samples of the disjoint mixture")
+    for axes, (name, density) in zip((panels[1], panels[2], panels[4]), densities.items(), strict=True):
+        _draw_density(axes, density, brightest, f"{name}, NLL {best[name].nll:.3f}")
+    _draw_cells(panels[5], mixture, points, shown / brightest, _colours(mixture, points), "its cells")
+    return save(figure, path)
+
+
+@torch.no_grad()
+def draw_moments(path: Path, moments: dict[int, Flow]) -> Path:
+    """Cells and density of a disjoint mixture after so many steps."""
+    points = grid(SQUARE, PIXELS)
+    densities = {step: density.log_prob(points).exp() for step, density in moments.items()}
+    brightest = float(densities[max(densities)].quantile(0.995))
+    colours = _colours(moments[max(moments)], points)  # a cell keeps its own
+    figure, panels = new_figure(3, (len(moments) + 2) // 3, panel=(3.8, 4.1))
+    for axes, (step, density) in zip(panels, moments.items(), strict=True):
+        title = "start" if step == 0 else f"{step:,} steps"
+        _draw_cells(axes, density, points, densities[step] / brightest, colours, title)
     return save(figure, path)
 
 
@@ -88,17 +119,50 @@ def _draw_density(axes: "Axes", density: Tensor, brightest: float, title: str, w
     bare(axes, title)
 
 
-def _draw_borders(axes: "Axes", density: Flow, points: Tensor) -> None:
-    """Borders of the cells and their anchors, seen through the layers before the tessellation: they are bent."""
-    mixture = density.base
-    assert isinstance(mixture, DisjointMixture)
-    lead = _leads(mixture.tessellation, density.bijection.forward_and_ladj(points)[0])
+def _draw_cells(axes: "Axes", density: Flow, points: Tensor, brightness: Tensor, colours: Tensor, title: str) -> None:
+    """Every cell in its colour, as dark as the density there; borders and anchors.
+
+    All are seen through the layers before the tessellation, which bend them.
+    """
+    shade = FAINTEST + (1 - FAINTEST) * brightness.clamp(0, 1)[..., None]
+    image = 1 - shade * (1 - colours[_cells(density, points)])
+    axes.imshow(image.numpy().swapaxes(0, 1), origin="lower", extent=SQUARE)
     x, y = points[:, 0, 0].numpy(), points[0, :, 1].numpy()
-    for ahead in lead.unbind(-1):
-        axes.contour(x, y, ahead.numpy().T, levels=[0.0], colors=[INK], linewidths=0.6, alpha=0.6)
-    anchors = density.bijection.inverse_and_ladj(mixture.tessellation.anchors)[0]
-    axes.scatter(anchors[:, 0], anchors[:, 1], s=7, color=ORANGE, zorder=3, linewidths=0)
+    tessellation = _tessellation(density)
+    for ahead in _leads(tessellation, density.bijection.forward_and_ladj(points)[0]).unbind(-1):
+        axes.contour(x, y, ahead.numpy().T, levels=[0.0], colors=[INK], linewidths=0.5, alpha=0.7)
+    anchors = density.bijection.inverse_and_ladj(tessellation.anchors)[0]
+    axes.scatter(anchors[:, 0], anchors[:, 1], s=6, color=INK, zorder=3, linewidths=0)
     axes.set(xlim=SQUARE[:2], ylim=SQUARE[2:])
+    bare(axes, title)
+
+
+def _tessellation(density: Flow) -> Tessellation:
+    assert isinstance(density.base, DisjointMixture)
+    return density.base.tessellation
+
+
+def _cells(density: Flow, points: Tensor) -> Tensor:
+    """The cell that holds each point of the plane."""
+    return _tessellation(density).nearest(density.bijection.forward_and_ladj(points)[0])
+
+
+def _colours(density: Flow, points: Tensor) -> Tensor:
+    """A colour for each cell, (K, 3): another than those of its neighbours, seen on this grid of points."""
+    from matplotlib.colors import to_rgb
+
+    cell = _cells(density, points)
+    neighbours = [set[int]() for _ in range(_tessellation(density).counts[0])]
+    for one, other in ((cell[1:], cell[:-1]), (cell[:, 1:], cell[:, :-1])):
+        for i, j in torch.stack([one, other], -1)[one != other].unique(dim=0).tolist():
+            neighbours[i].add(j)
+            neighbours[j].add(i)
+    chosen: list[int] = []
+    for i, around in enumerate(neighbours):
+        taken = [chosen[j] for j in around if j < i]
+        turned = [(i + colour) % len(COMPONENTS) for colour in range(len(COMPONENTS))]
+        chosen.append(min(turned, key=taken.count))
+    return torch.tensor([to_rgb(COMPONENTS[colour]) for colour in chosen])
 
 
 def _leads(tessellation: Tessellation, x: Tensor) -> Tensor:

@@ -1,0 +1,39 @@
+"""`tessella reproduce when-cells-help`."""
+
+from pathlib import Path
+from typing import Literal
+
+
+def when_cells_help(
+    out: Path = Path("runs/regimes"),
+    results: Path = Path("results"),
+    jobs: int = 1,
+    minutes: float = 0.0,
+    first: int = 0,
+    steps: int = 0,
+    seed: int = 0,
+    accelerator: Literal["auto", "cpu", "cuda"] = "auto",
+) -> None:
+    """The same blocks with and without cells, on modes of known density; a record for each cell of the grid.
+
+    What has a record is not trained again, and the most telling questions come first, so that the study can be stopped
+    and continued. `tessella results` writes its tables into docs/mixtures.md, and its picture.
+
+    Args:
+        out: folder for the runs.
+        results: folder of the records, which go to results/regimes.
+        jobs: processes that train at the same time.
+        minutes: stop then, whatever is left; 0 for all of the grid.
+        first: only so many questions; 0 for all.
+        steps: only questions of so many steps; 0 for all.
+        seed: of the data and of training.
+        accelerator: where to train.
+    """
+    from tessella.paper.regimes import grid, study
+
+    questions = [question for question in grid(seed) if steps in (0, question.steps)]
+    for question, record in study(questions[: first or None], out, results, jobs, minutes, accelerator):
+        print(
+            f"{question.name}: KL {record['kl']:.3f} +- {record['kl_stderr']:.3f} nats, {record['seconds']} s",
+            flush=True,
+        )
