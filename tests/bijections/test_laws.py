@@ -118,6 +118,11 @@ CASES: dict[str, Callable[[], Case]] = {
     ),
     "linear": lambda: (perturbed(LinearLU(5)), torch.randn(BATCH, 5), None),
     "linear-permuted": lambda: (perturbed(LinearLU(4, [2, 0, 3, 1])), torch.randn(BATCH, 4), None),
+    "linear-of-each-variable": lambda: (
+        perturbed(LinearLU(3, [2, 0, 1], variables=2)),
+        torch.randn(BATCH, 2, 3),
+        None,
+    ),
     "linear-of-tokens": lambda: (perturbed(LinearLU(3)), torch.randn(BATCH, 2, 3), None),
     "context-affine": lambda: (
         perturbed(ContextAffine(torch.nn.Linear(4, 12), event_dim=2)),

@@ -41,6 +41,7 @@ DENSITIES = {
     "flat": lambda: (perturbed(flat_flow(Gaussian((2, 1)), 4, 16)), None),
     "flat-by-splines": lambda: (perturbed(flat_flow(Gaussian((2, 1)), 4, 16, parts=SPLINES)), None),
     "token": lambda: (perturbed(token_flow(Gaussian((1, 2)), 3, 16)), None),
+    "token-linear": lambda: (perturbed(token_flow(Gaussian((1, 2)), 2, 4, 1, linear=True)), None),
     "token-by-mixtures": lambda: (perturbed(token_flow(Gaussian((1, 2)), 2, 4, 1, logistics=3)), None),
     "conditional-token": lambda: (
         perturbed(conditional_flow(Gaussian((1, 2)), 2, 16, 1, context=3, tokens=True)),

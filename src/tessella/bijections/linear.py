@@ -18,6 +18,7 @@ class LinearLU(Bijection):
     Args:
         size: D.
         permutation: (P x)_i = x_permutation[i], e.g. torch.randperm(D).tolist(); saved with the weights. None: P = 1.
+        variables: points are (N, D) and each of the N variables has a map of its own; 0: points are (D,).
 
     >>> y, ladj = LinearLU(3, [2, 0, 1]).forward_and_ladj(torch.tensor([[0.0, 10.0, 20.0]]))
     >>> y.tolist(), ladj.tolist()
@@ -26,30 +27,42 @@ class LinearLU(Bijection):
 
     permutation: Tensor | None
 
-    def __init__(self, size: int, permutation: Sequence[int] | None = None):
+    def __init__(self, size: int, permutation: Sequence[int] | None = None, variables: int = 0):
         super().__init__()
         if permutation is not None and sorted(permutation) != list(range(size)):
             raise ValueError(f"permutation: got {list(permutation)}; expected each of 0, ..., {size - 1} once")
-        self.factors = nn.Parameter(torch.zeros(size, size))
-        self.shift = nn.Parameter(torch.zeros(size))
+        several = (variables,) if variables else ()
+        self.event_dim = 1 + len(several)
+        self.factors = nn.Parameter(torch.zeros(*several, size, size))
+        self.shift = nn.Parameter(torch.zeros(*several, size))
         self.register_buffer("permutation", None if permutation is None else torch.tensor(list(permutation)))
 
     def forward_and_ladj(self, x: Tensor, context: Tensor | None = None) -> tuple[Tensor, Tensor]:
         lower, upper = self._matrices()
-        y = x @ (lower @ upper).mT
+        y = self._rows(x) @ (lower @ upper).mT
         y = y if self.permutation is None else y.index_select(-1, self.permutation)
-        return y + self.shift, self._ladj(x)
+        return self._points(y, x) + self.shift, self._ladj(x)
 
     def inverse_and_ladj(self, y: Tensor, context: Tensor | None = None) -> tuple[Tensor, Tensor]:
         lower, upper = self._matrices()
-        x = y - self.shift
+        x = self._rows(y - self.shift)
         x = x if self.permutation is None else x.index_select(-1, self.permutation.argsort())
-        rows = solve_triangular(lower.mT, x.reshape(-1, x.shape[-1]), upper=True, left=False, unitriangular=True)
-        return solve_triangular(upper.mT, rows, upper=False, left=False).view_as(y), -self._ladj(y)
+        x = solve_triangular(lower.mT, x, upper=True, left=False, unitriangular=True)
+        return self._points(solve_triangular(upper.mT, x, upper=False, left=False), y), -self._ladj(y)
+
+    def _rows(self, x: Tensor) -> Tensor:
+        """Points as rows of one matrix, (B, D), or of one for each variable, (N, B, D)."""
+        return x.reshape(-1, *self.shift.shape).movedim(0, -2)
+
+    def _points(self, rows: Tensor, like: Tensor) -> Tensor:
+        """The inverse of `_rows`."""
+        return rows.movedim(-2, 0).reshape(like.shape)
 
     def _matrices(self) -> tuple[Tensor, Tensor]:
-        ones = torch.eye(len(self.factors), dtype=self.factors.dtype, device=self.factors.device)
-        return self.factors.tril(-1) + ones, self.factors.triu(1) + self.factors.diagonal().exp().diag()
+        ones = torch.eye(self.factors.shape[-1], dtype=self.factors.dtype, device=self.factors.device)
+        diagonal = self.factors.diagonal(dim1=-2, dim2=-1).exp().diag_embed()
+        return self.factors.tril(-1) + ones, self.factors.triu(1) + diagonal
 
     def _ladj(self, x: Tensor) -> Tensor:
-        return self.factors.trace().expand(x.shape[:-1])
+        total = self.factors.diagonal(dim1=-2, dim2=-1).sum()
+        return total.expand(x.shape[: x.dim() - self.event_dim])

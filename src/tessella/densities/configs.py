@@ -62,13 +62,21 @@ class CouplingConfig(DensityConfig, kind="coupling"):
     """Coordinates move by the distribution function of a mixture of so many logistics; 0: affinely."""
     across: bool = False
     """Blocks move half of every variable's coordinates; with this, in turn, also half of the variables."""
+    linear: bool = False
+    """A linear map of each variable's coordinates between every two blocks."""
     base: Literal["gaussian", "student"] = "gaussian"
     """Base density."""
 
     def build(self, event: tuple[int, ...], fast: bool = False) -> Density:
-        base = BASES[self.base](event)
         return token_flow(
-            base, self.blocks, self.width, self.layers, fast=fast, across=self.across, logistics=self.logistics
+            BASES[self.base](event),
+            self.blocks,
+            self.width,
+            self.layers,
+            fast=fast,
+            across=self.across,
+            logistics=self.logistics,
+            linear=self.linear,
         )
 
 

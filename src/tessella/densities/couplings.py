@@ -72,6 +72,7 @@ def token_flow(
     fast: bool = False,
     across: bool = False,
     logistics: int = 0,
+    linear: bool = False,
 ) -> Flow:
     """Coupling over tokens (N, D), attention across variables computes the coefficients.
 
@@ -85,8 +86,9 @@ def token_flow(
             without it, move half of every variable's coordinates.
         logistics: coordinates move by the distribution function of a mixture of so many logistics
             (`LogisticMixture`); 0: affinely.
+        linear: between every two blocks, a linear map of each variable's coordinates (`LinearLU`).
     """
-    return Flow(base, Chain(*_token_blocks(base, blocks, width, layers, 0, norm, fast, across, logistics)))
+    return Flow(base, Chain(*_token_blocks(base, blocks, width, layers, 0, norm, fast, across, logistics, linear)))
 
 
 def conditional_flow(
@@ -152,6 +154,7 @@ def _token_blocks(
     fast: bool,
     across: bool = False,
     logistics: int = 0,
+    linear: bool = False,
 ) -> list[Bijection]:
     variables, dim = base.event_shape
     if dim < 2:
@@ -167,6 +170,7 @@ def _token_blocks(
 
     parts: list[Bijection] = []
     for block in range(blocks):
+        parts += [LinearLU(dim, variables=variables)] if linear and block else []
         parts += [ActNorm((variables, dim))] if norm else []
         turn = block // 2 if across else block
         if across and block % 2:
