@@ -88,6 +88,15 @@ STARTS = {
     "cells at random": "model.cells.placement=random",
     "linear maps between blocks": "model.density.linear=true",
 }
+LARGE_FLOW = (
+    "--data forests --method voronoi --steps 4000 --test-rows 500 --accelerator cuda",
+    "training.learning_rate=3e-3",
+)
+LARGE_STARTS = {
+    "apart": "",
+    "apart, narrow": "model.cells.spread=0.25",
+    "profiles": "model.cells.placement=profiles",
+}
 
 
 def on(data: str) -> tuple[str, str]:
@@ -107,7 +116,7 @@ GROUPS = {
         ("power and noise", learning("mushroom", 1_000), POWERS_AND_NOISES | STARTS),
         ("power and noise", learning("connect4", 1_000), POWERS_AND_NOISES | STARTS),
     ],
-    "gpu": [("flow", SMALL_FLOW, FLOW)],
+    "gpu": [("flow", SMALL_FLOW, FLOW), ("start", LARGE_FLOW, LARGE_STARTS)],
 }
 
 
