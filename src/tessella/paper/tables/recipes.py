@@ -93,17 +93,16 @@ MIXTURE_START: dict[Method, Recipe] = {"voronoi": Recipe(MixtureStartConfig(), r
 SMALL: dict[Method, Recipe] = {
     "voronoi": Recipe(
         FlowConfig(
-            cells=VoronoiConfig(dim=2, box=3.0),
-            noise=ConditionalNoise(width=32, layers=1, base="ball"),
+            cells=VoronoiConfig(dim=4),
+            noise=ConditionalNoise(width=32, layers=1),
             density=CouplingConfig(blocks=4, width=32, layers=1),
-            train_samples=4,
         ),
-        TrainingConfig(steps=3_000, batch_size=128, learning_rate=2e-3, validate_every=400, accelerator="cpu"),
+        TrainingConfig(steps=3_000, batch_size=128, learning_rate=5e-3, validate_every=400, accelerator="cpu"),
     )
 }
 QUANTIZED = Recipe(
     FlowConfig(
-        cells=VoronoiConfig(dim=2, box=4.0),
+        cells=VoronoiConfig(dim=2, box=4.0, placement="profiles", squashing="softsign"),
         noise=ConditionalNoise(blocks=4, width=64, base="ball"),
         density=FlatCouplingConfig(blocks=12, width=128),
         train_samples=4,
