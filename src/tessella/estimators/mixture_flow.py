@@ -22,6 +22,7 @@ from tessella.training.randomness import derived_seed, fork_rng, seed_noise
 
 ROWS_AT_ONCE = 1000
 VALIDATION_ROWS = 5000  # of each look during training
+FAST, SLOW, MANY_ROWS = 5e-3, 1e-3, 10_000  # few rows are learned by heart in a few fast steps
 
 
 class MixtureFlow(DensityMixin, BaseEstimator):
@@ -46,7 +47,7 @@ class MixtureFlow(DensityMixin, BaseEstimator):
             `max_steps` is given.
         max_steps: most updates; None: as many as the time budget allows, but not more than 100 epochs (or 1000 updates,
             where those are fewer).
-        learning_rate: peak learning rate.
+        learning_rate: peak learning rate; None: 0.005, or 0.001 for fewer than 10,000 rows to learn from.
         batch_size: rows per update.
         validation_fraction: share of the rows held out to choose by: components, when to stop, what to keep.
         device: "auto", "cpu" or "cuda".
@@ -83,8 +84,8 @@ class MixtureFlow(DensityMixin, BaseEstimator):
         width: int = 64,
         time_budget: float | None = None,
         max_steps: int | None = None,
-        learning_rate: float = 5e-3,
-        batch_size: int = 512,
+        learning_rate: float | None = None,
+        batch_size: int = 1024,
         validation_fraction: float = 0.1,
         device: Device = "auto",
         threads: int | None = None,
@@ -114,7 +115,7 @@ class MixtureFlow(DensityMixin, BaseEstimator):
         parts = split_rows(len(rows), self.seed_, self.validation_fraction)
         train, validation = (self._standardised(rows[parts[name]]).float() for name in ("train", "validation"))
         self._check_enough(train)
-        learned = learn(train, validation, self.components, self.blocks, self.width, self._plan())
+        learned = learn(train, validation, self.components, self.blocks, self.width, self._plan(len(train)))
         self.config_, self.density_, self.model_ = learned.config, learned.kept, learned.model
         self.model_.double()  # so that a row has the same density alone and among others
         result = learned.result
@@ -182,7 +183,7 @@ class MixtureFlow(DensityMixin, BaseEstimator):
             setattr(flow, name, said["fitted"][name])
         for name, values in said["arrays"].items():
             setattr(flow, name, np.array(values, dtype=_ARRAYS[name]))
-        flow.config_ = configs.from_json(DensityConfig, said["config"])
+        flow.config_ = configs.from_json(DensityConfig, said["config"])  # type: ignore[type-abstract]  # a family is meant
         flow.model_ = build_vectors(flow.config_, flow.n_features_in_).double()
         saving.give_weights(flow.model_, weights, Path(folder))
         to_device(flow.model_, device)
@@ -218,13 +219,14 @@ class MixtureFlow(DensityMixin, BaseEstimator):
         """log-density in the columns' units = log-density of standardised rows - this."""
         return float(np.log(self.scale_).sum())
 
-    def _plan(self) -> Plan:
+    def _plan(self, rows: int) -> Plan:
+        rate = FAST if rows >= MANY_ROWS else SLOW
         return Plan(
             seed=self.seed_,
             device=self.device,
             max_steps=self.max_steps,
             time_budget=self.time_budget,
-            learning_rate=self.learning_rate,
+            learning_rate=rate if self.learning_rate is None else self.learning_rate,
             batch_size=self.batch_size,
             progress=self.progress,
             threads=self.threads,
