@@ -44,10 +44,14 @@ def fit_gaussians(
         if fitted and (components > len(rows) // 2 or _stale(fitted)):
             break
         gaussians = _fitted(rows, components, seed)
+        if gaussians is None:
+            break
         fitted[components] = gaussians, mean_nll(gaussians, validation)
         took, spent = time.perf_counter() - start, time.perf_counter() - began
         if seconds is not None and spent + DEARER * took > seconds:
             break
+    if not fitted:
+        raise ArithmeticError(f"components: no Gaussian mixture of {candidates[0]} can be fitted to these rows")
     return fitted
 
 
@@ -64,7 +68,8 @@ def _stale(fitted: dict[int, tuple[GaussianMixture, float]]) -> bool:
     return len(values) - 1 - int(np.argmin(values)) >= STALE
 
 
-def _fitted(rows: np.ndarray, components: int, seed: int) -> GaussianMixture:
+def _fitted(rows: np.ndarray, components: int, seed: int) -> GaussianMixture | None:
+    """None where a component collapses, however much variance is added."""
     for ridge in RIDGES:
         found = mixture.GaussianMixture(components, reg_covar=ridge, max_iter=ITERATIONS, random_state=seed)
         try:
@@ -74,6 +79,6 @@ def _fitted(rows: np.ndarray, components: int, seed: int) -> GaussianMixture:
             return GaussianMixture.of(
                 *(torch.from_numpy(part) for part in (found.weights_, found.means_, found.covariances_))
             )
-        except (ValueError, RuntimeError) as error:  # a component has collapsed
-            why = error
-    raise ArithmeticError(f"components: a Gaussian mixture of {components} cannot be fitted to these rows ({why})")
+        except (ValueError, RuntimeError):
+            continue
+    return None
