@@ -169,12 +169,10 @@ def test_the_page_has_the_numbers_of_the_records(data):
     "path", sorted((ROOT / "results").glob("mixture-estimator-*.json")), ids=lambda path: path.stem
 )
 def test_the_page_has_the_numbers_of_the_estimators(path):
-    """And the flow is better in every run, or the page would have to say so."""
+    """And in how many of the runs the flow is better."""
     record = json.loads(path.read_text())
     values = [f"{record['methods'][name]['nll']:.3f}" for name in ("GaussianMixture", "MixtureFlow")]
     gaps = record["MixtureFlow_is_better_by"]
-    better = f"{gaps[0]:.2f}" if len(gaps) == 1 else f"{min(gaps):.2f} to {max(gaps):.2f}"
-    rows, seeds = record["rows"], len(gaps)
-    size = f"{rows['train']:,} x {rows['columns']}"
-    assert f"| {record['data']} | {size} | {seeds} | {' | '.join(values)} | {better} | [record]" in PAGE
-    assert min(gaps) > 0
+    better = f"{sum(gaps) / len(gaps):.3f} | {sum(gap > 0 for gap in gaps)} of {len(gaps)}"
+    size = f"{record['rows']['train']:,} x {record['rows']['columns']}"
+    assert f"| {record['data']} | {size} | {' | '.join(values)} | {better} | [record]" in PAGE
