@@ -1,6 +1,6 @@
 """MixtureFlow as it comes against scikit-learn's GaussianMixture with the number of components that suits it best.
 
-    python -m benchmarks.mixture_estimator --data power                # ten minutes on two cores
+    python -m benchmarks.mixture_estimator --data power                # twenty minutes on two cores
     python -m benchmarks.mixture_estimator --data breast-cancer --seeds 5
 
 Both see the same training rows and are scored on the same test rows. MixtureFlow has its defaults, and five minutes at
