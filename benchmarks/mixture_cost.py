@@ -28,7 +28,7 @@ from tessella.paper.figures.toys import draw_cost
 
 BATCH = 1024
 DIMS = (6, 63)
-CONFIG = DisjointMixtureConfig(component_blocks=12, width=128)
+CONFIG = DisjointMixtureConfig(component_blocks=12, width=128, squashing="root")
 MOST_OF_ORDINARY = 64
 TO_REACH = {"components": 128, "ratio": 1.25}
 

@@ -13,6 +13,7 @@ from torch.autograd.functional import jacobian
 from tessella import ActNorm, Bijection, Box, CellBijection, Chain, Invert, Laguerre, Voronoi
 from tessella.bijections import (
     SQUASHINGS,
+    CellAffine,
     ContextAffine,
     Coupling,
     Flattened,
@@ -68,6 +69,7 @@ CASES: dict[str, Callable[[], Case]] = {
     "one-cell-boxed": lambda: in_cells(Voronoi.create(1, 3, box=Box.cube(1.0, 3))),
     "learned-box": lambda: in_cells(Voronoi.create(4, 2, box=Box.cube(2.0, 2, learnable=True))),
     "inverse-of-cell": lambda: inverted(in_cells(Voronoi.create([5, 3], 2))),
+    "cell-affine": lambda: (perturbed(CellAffine(4, 3)), torch.randn(BATCH, 3), torch.arange(BATCH) % 4),
     "actnorm-vector": lambda: (perturbed(ActNorm((4,))), torch.randn(BATCH, 4), None),
     "actnorm-tokens": lambda: (perturbed(ActNorm((3, 2))), torch.randn(BATCH, 3, 2), None),
     "coupling": lambda: (perturbed(Coupling(5, [0, 3], MLP(2, 6, 8))), torch.randn(BATCH, 5), None),

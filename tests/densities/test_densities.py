@@ -11,6 +11,7 @@ from tessella.densities import (
     CellMixture,
     Flow,
     Gaussian,
+    GaussianMixture,
     Logistic,
     StudentT,
     ZukoDensity,
@@ -52,6 +53,7 @@ DENSITIES = {
         torch.ones(3),
     ),
     "cell-mixture": lambda: (perturbed(CellMixture((3,), 2, components=4)), None),
+    "gaussian-mixture": lambda: (perturbed(GaussianMixture(3, 2)), None),
     "zuko-spline": lambda: (ZukoDensity(zuko.flows.NSF(2, transforms=2, hidden_features=[16]), (1, 2)), None),
 }
 

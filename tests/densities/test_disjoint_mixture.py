@@ -9,7 +9,7 @@ from torch import nn
 from tessella.bijections import ActNorm, Chain, ContextAffine, Coupling
 from tessella.bijections.squashing import profile_of
 from tessella.densities import DimensionwiseMixture, DisjointMixture, Flow, FlowMixture, Gaussian, StudentT
-from tessella.densities.disjoint import spread
+from tessella.densities.disjoint import moments, spread
 from tessella.geometry import Box, Laguerre, Voronoi
 from tessella.nets import MLP
 from tessella.nets.mlp import zero
@@ -78,6 +78,11 @@ MIXTURES = {
     "root-gaussian": lambda dim: DisjointMixture(voronoi(dim), Gaussian((dim,)), 0, squashing="root"),
     "voronoi-flow": lambda dim: DisjointMixture(voronoi(dim), flow(dim, 4), embedding=4, scale=0.7),
     "boxed-laguerre-flow": lambda dim: DisjointMixture(boxed_laguerre(dim), flow(dim, 4, StudentT), 4, scale=0.7),
+    "affine-gaussian": lambda dim: DisjointMixture(voronoi(dim), Gaussian((dim,)), 0, scale=0.7, affine=True),
+    # A component wider than its cell is piled up at the walls by a large power, in layers that no grid resolves.
+    "affine-power": lambda dim: DisjointMixture(
+        laguerre(dim), StudentT((dim,), 8), 0, squashing=8.0, scale=0.1, affine=True
+    ),
     "nested": lambda dim: nested(voronoi, dim),
     "nested-laguerre": lambda dim: nested(laguerre, dim),
     "behind-a-flow": lambda dim: Flow(
@@ -309,6 +314,33 @@ def test_initialize_places_anchors_weights_and_scale(tessellation):
     share = rows / 1000.0
     truth = -(share * share.log()).sum() + torch.tensor(2 * torch.pi * torch.e * 0.05**2).log()
     assert -mixture.log_prob(x).mean() < truth + 0.3
+
+
+def test_initialize_gives_every_cell_its_covariance():
+    """Two far clusters, thin along different directions: with an affine map for each, a Gaussian is near the truth."""
+    turns = torch.tensor([[[1.0, 0.0], [0.95, 0.1]], [[1.0, 0.0], [-0.95, 0.1]]])
+    which = torch.randint(2, (4000,))
+    x = torch.tensor([[-4.0, 0.0], [4.0, 0.0]])[which] + (turns[which] @ torch.randn(4000, 2, 1))[..., 0]
+    truth = torch.tensor(2.0).log() + torch.tensor(2 * torch.pi * torch.e).log() + torch.tensor(0.1).log()
+
+    def start(**options):
+        mixture = DisjointMixture(Voronoi.create(2, 2), Gaussian((2,)), embedding=0, squashing=8.0, **options)
+        mixture.initialize(x, anchors=torch.tensor([[-4.0, 0.0], [4.0, 0.0]]))
+        torch.testing.assert_close(mixture.tessellation.anchors.detach(), torch.tensor([[-4.0, 0.0], [4.0, 0.0]]))
+        return -mixture.log_prob(x).mean().item()
+
+    assert start(affine=True) == pytest.approx(truth.item(), abs=0.1)
+    assert start() > truth + 1
+
+
+def test_moments_of_small_cells_are_drawn_to_those_of_all_points():
+    """A thousand points in one cell have their own covariance; one point alone in a cell has that of all."""
+    points = torch.cat([torch.randn(1000, 2) * torch.tensor([1.0, 3.0]), torch.tensor([[5.0, 5.0]])])
+    means, covariances = moments(points, torch.tensor([0] * 1000 + [1]), 3)
+    torch.testing.assert_close(means[1], torch.tensor([2.5, 2.5]))
+    torch.testing.assert_close(covariances[0], torch.diag(torch.tensor([1.0, 9.0])), atol=0.8, rtol=0)
+    torch.testing.assert_close(covariances[2], torch.diag(torch.tensor([1.0, 9.0])), atol=0.8, rtol=0)
+    assert torch.linalg.eigvalsh(covariances).min() > 0
 
 
 def test_initialize_leaves_fixed_anchors_and_reaches_nested_ones():

@@ -1,6 +1,7 @@
 """What version 0.1.0 saved loads, and scores what it scored then; what no version can read is refused with advice."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +34,20 @@ def test_a_table_of_0_1_0_has_the_scores_it_had(kind):
 def test_vectors_of_0_1_0_have_the_densities_they_had():
     flow = MixtureFlow.load(FOLDER / "vectors", device="cpu")
     np.testing.assert_allclose(flow.score_samples(SCORES["vectors"]["rows"]), SCORES["vectors"]["scores"], rtol=1e-12)
+
+
+def test_vectors_saved_without_their_config_have_the_densities_they_had(tmp_path):
+    """Format 3 did not say the config of a mixture at first: those are of root cells, as in 0.1.0."""
+    shutil.copytree(FOLDER / "vectors", tmp_path, dirs_exist_ok=True)
+    description = json.loads((tmp_path / "estimator.json").read_text())
+    (tmp_path / "estimator.json").write_text(json.dumps({**description, "format": 3}))
+    flow = MixtureFlow.load(tmp_path, device="cpu")
+    np.testing.assert_allclose(flow.score_samples(SCORES["vectors"]["rows"]), SCORES["vectors"]["scores"], rtol=1e-12)
+    assert flow.config_.squashing == "root"
+    flow.save(tmp_path)
+    again = MixtureFlow.load(tmp_path, device="cpu")
+    assert again.config_ == flow.config_
+    assert np.array_equal(again.sample(20), flow.sample(20))
 
 
 @pytest.mark.parametrize("kind", KINDS)

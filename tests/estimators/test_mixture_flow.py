@@ -29,6 +29,10 @@ def clusters(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return CENTRES[which] + rng.standard_normal((rows, 2)) * [20.0, 0.004], which
 
 
+def normal_rows() -> np.ndarray:
+    return np.random.default_rng(0).standard_normal((300, 3))
+
+
 @pytest.fixture(scope="module")
 def fitted() -> MixtureFlow:
     return small_mixture().fit(clusters(2000, seed=0)[0])
@@ -128,6 +132,36 @@ def test_estimators_do_not_load_each_other(fitted, tmp_path):
     small_flow(max_steps=1).fit(np.array([["a", "x"], ["b", "y"]] * 20)).save(tmp_path / "table")
     with pytest.raises(ValueError, match="got a TabularFlow; expected a MixtureFlow"):
         MixtureFlow.load(tmp_path / "table")
+
+
+def test_a_flow_that_learned_nothing_gives_way_to_its_gaussian_mixture(tmp_path):
+    """No learning rate to speak of: what is kept is no worse on validation rows, says what it is, and can be saved."""
+    x, which = clusters(600, seed=9)
+    kept = small_mixture(max_steps=1, learning_rate=1e-9).fit(x)
+    assert kept.density_ == "gaussian mixture"
+    assert kept.best_validation_ == kept.initial_validation_
+    assert adjusted_rand_score(which, kept.predict(x)) > 0.98
+    kept.save(tmp_path)
+    loaded = MixtureFlow.load(tmp_path, device="cpu")
+    assert loaded.density_ == "gaussian mixture"
+    assert np.array_equal(loaded.score_samples(x), kept.score_samples(x))
+    assert np.array_equal(loaded.predict(x), kept.predict(x))
+    assert np.array_equal(loaded.sample(20), kept.sample(20))
+
+
+def test_a_flow_is_kept_where_it_is_better():
+    """Rows of exponential distributions, which no few Gaussians fit."""
+    x = np.random.default_rng(0).exponential(size=(2000, 2))
+    flow = small_mixture(components=1, max_steps=200, learning_rate=5e-3).fit(x)
+    assert flow.density_ == "flow"
+    assert flow.best_validation_ < flow.initial_validation_ - 0.1
+
+
+@pytest.mark.parametrize(("make", "fewest", "most"), [(lambda: clusters(800, 0)[0], 1, 4), (normal_rows, 1, 1)])
+def test_validation_rows_choose_the_number_of_components(make, fewest, most):
+    flow = small_mixture(components=None, max_steps=20).fit(make())
+    assert fewest <= flow.components_ <= most
+    assert flow.weights_.shape == (flow.components_,)
 
 
 def test_frames_are_taken(fitted):

@@ -1,7 +1,7 @@
 """Invertible maps with their log-determinants. One contract: `Bijection`."""
 
 from tessella.bijections.actnorm import ActNorm
-from tessella.bijections.affine import ContextAffine
+from tessella.bijections.affine import CellAffine, ContextAffine
 from tessella.bijections.base import Bijection, BijectionTransform
 from tessella.bijections.cell import CellBijection
 from tessella.bijections.chain import Chain, Invert
@@ -18,6 +18,7 @@ __all__ = [
     "ActNorm",
     "Bijection",
     "BijectionTransform",
+    "CellAffine",
     "CellBijection",
     "Chain",
     "ContextAffine",

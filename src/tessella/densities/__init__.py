@@ -10,12 +10,14 @@ from tessella.densities.configs import (
     DisjointConfig,
     DisjointMixtureConfig,
     FlatCouplingConfig,
+    GaussianMixtureConfig,
     SplineConfig,
 )
 from tessella.densities.couplings import BlockParts, conditional_flow, flat_flow, token_flow
 from tessella.densities.dimensionwise import DimensionwiseMixture
 from tessella.densities.disjoint import DisjointMixture
 from tessella.densities.flow import Flow
+from tessella.densities.gaussian_mixture import GaussianMixture
 from tessella.densities.ordinary import FlowMixture
 from tessella.densities.standard import BASES, Ball, Gaussian, Logistic, StudentT, base_in_cells
 from tessella.densities.zuko import ZukoDensity
@@ -38,6 +40,8 @@ __all__ = [
     "Flow",
     "FlowMixture",
     "Gaussian",
+    "GaussianMixture",
+    "GaussianMixtureConfig",
     "Logistic",
     "SplineConfig",
     "StudentT",

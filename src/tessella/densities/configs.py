@@ -25,6 +25,7 @@ from tessella.densities.couplings import BlockParts, flat_couplings, flat_flow, 
 from tessella.densities.dimensionwise import DimensionwiseMixture
 from tessella.densities.disjoint import DisjointMixture
 from tessella.densities.flow import Flow
+from tessella.densities.gaussian_mixture import GaussianMixture
 from tessella.densities.standard import BASES, base_in_cells
 from tessella.densities.zuko import spline_density
 from tessella.geometry import Laguerre, Voronoi
@@ -139,6 +140,17 @@ class SplineConfig(DensityConfig, kind="spline"):
 
 
 @dataclass(frozen=True)
+class GaussianMixtureConfig(DensityConfig, kind="gaussian-mixture"):
+    """A mixture of Gaussians with full covariances, which expectation maximisation fits better than gradients do."""
+
+    components: int = 16
+    """Of the mixture."""
+
+    def build(self, event: tuple[int, ...], fast: bool = False) -> Density:
+        return GaussianMixture(self.components, *event)
+
+
+@dataclass(frozen=True)
 class DisjointConfig(BlockOptions, DensityConfig, ABC):
     """Shared by mixtures whose components live in cells: coupling blocks, then cells, then coupling blocks inside."""
 
@@ -152,7 +164,7 @@ class DisjointConfig(BlockOptions, DensityConfig, ABC):
     """Width of their networks."""
     layers: int = 2
     """Hidden layers of each network."""
-    squashing: Profile = "root"
+    squashing: Profile = 8.0
     """Radial profile of the map into a cell, by name or by its power p; Student's t follows it."""
     base: Literal["gaussian", "student"] = "student"
     """Base of the component: a Gaussian vanishes at the walls of a cell, Student's t of the right degrees does not."""
@@ -188,11 +200,13 @@ class DisjointMixtureConfig(DisjointConfig, kind="disjoint-mixture"):
     """Size of the embedding of a cell."""
     weighted: bool = False
     """Laguerre cells, which grow and shrink without moving, instead of Voronoi cells."""
+    affine: bool = False
+    """A full-covariance affine map for each cell, before the component."""
 
     def mixture(self, dim: int) -> DisjointMixture:
         tessellation = (Laguerre if self.weighted else Voronoi).create(self.cells, dim)
         component = self.component(dim, self.embedding)
-        return DisjointMixture(tessellation, component, self.embedding, squashing=self.squashing)
+        return DisjointMixture(tessellation, component, self.embedding, squashing=self.squashing, affine=self.affine)
 
 
 @dataclass(frozen=True)

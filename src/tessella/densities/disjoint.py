@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from tessella import checks
-from tessella.bijections import CellBijection, Profile
+from tessella.bijections import CellAffine, CellBijection, Profile
 from tessella.densities.base import Density
 from tessella.geometry import Tessellation
 
@@ -29,6 +29,8 @@ class DisjointMixture(Density):
         context: size of the context vector of the mixture itself, which p(k) then depends on too; 0 for none.
         squashing: profile of the map into a cell, see `bijections.squashing`.
         scale: g of the map at the start. A standard normal component is then noise of this size around the anchors.
+        affine: a map of all coordinates for each cell between the cell and the component (`CellAffine`): the component
+            has a mean and a full covariance of its own in every cell.
 
     >>> from tessella.densities import Gaussian
     >>> from tessella.geometry import Voronoi
@@ -45,6 +47,7 @@ class DisjointMixture(Density):
         context: int = 0,
         squashing: Profile = "softsign",
         scale: float = 0.2,
+        affine: bool = False,
     ):
         super().__init__()
         _check(tessellation, component, scale)
@@ -52,6 +55,7 @@ class DisjointMixture(Density):
         self.event_shape = (tessellation.dim,)
         nn.init.constant_(self.map.log_scale, log(scale))
         cells = tessellation.counts[0]
+        self.affine = CellAffine(cells, tessellation.dim) if affine else None
         self.logits = nn.Parameter(torch.zeros_like(tessellation.free[:, 0]))
         self.tilt = nn.Parameter(torch.zeros(context, cells)) if context else None
         self.embedding = nn.Embedding(cells, embedding) if embedding else None
@@ -63,7 +67,7 @@ class DisjointMixture(Density):
 
     def log_prob(self, x: Tensor, context: Tensor | None = None) -> Tensor:
         cell = self.tessellation.nearest(x)
-        y, ladj = self.map.inverse_and_ladj(x, cell)
+        y, ladj = self._displacements(x, cell)
         inside_cell = self.component.log_prob(y, self._component_context(cell, context)) + ladj
         log_prob = inside_cell + self._log_weight(cell, context)
         return log_prob if self.tessellation.box is None else log_prob.where(self._in_box(x), -torch.inf)
@@ -73,6 +77,8 @@ class DisjointMixture(Density):
         log_weights = self.log_weights(context).expand(*shape, -1)
         cell = torch.distributions.Categorical(logits=log_weights, validate_args=False).sample()
         y = self.component.sample(shape, self._component_context(cell, context))
+        if self.affine is not None:
+            y = self.affine.inverse_and_ladj(y, cell)[0]
         return self.map.forward_and_ladj(y, cell)[0]
 
     def log_weights(self, context: Tensor | None = None) -> Tensor:
@@ -84,23 +90,37 @@ class DisjointMixture(Density):
         return (self.logits + context @ self.tilt).log_softmax(-1)
 
     @torch.no_grad()
-    def initialize(self, x: Tensor, context: Tensor | None = None) -> None:
-        """Learned anchors among the points (`spread`), weights as the points fall, one scale by their median distance.
+    def initialize(self, x: Tensor, context: Tensor | None = None, anchors: Tensor | None = None) -> None:
+        """Learned anchors among the points, weights as the points fall, one scale by their median distance.
+
+        Where every cell has an affine map, it makes the displacements of its points white.
 
         Args:
             x: (*batch, D), at least K different points, all inside the box where there is one.
             context: of each point, where the mixture has one.
+            anchors: (K, D), e.g. the means of a fitted Gaussian mixture; None: centres of the points (`spread`).
         """
         points = x.reshape(-1, *self.event_shape)
         self._check_points(points)
         if isinstance(self.tessellation.free, nn.Parameter):
-            self._place(spread(points, len(self.logits)))
+            self._place(spread(points, len(self.logits)) if anchors is None else anchors)
         cell = self.tessellation.nearest(x)
         self.logits.copy_(torch.bincount(cell.flatten(), minlength=len(self.logits)).add(1).log())
         typical = self.map.inverse_and_ladj(x, cell)[0].square().mean(-1).median()
         if typical > 0:  # it is 0 when most points have a cell for themselves
             self.map.log_scale.add_(typical.log() / 2)
-        self.component.initialize(self.map.inverse_and_ladj(x, cell)[0], self._component_context(cell, context))
+        if self.affine is not None:
+            displacements = self.map.inverse_and_ladj(points, cell.flatten())[0]
+            self.affine.whiten(*moments(displacements, cell.flatten(), len(self.logits)))
+        self.component.initialize(self._displacements(x, cell)[0], self._component_context(cell, context))
+
+    def _displacements(self, x: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
+        """What the component sees of points in these cells, and the log-determinant of all maps there."""
+        y, ladj = self.map.inverse_and_ladj(x, cell)
+        if self.affine is None:
+            return y, ladj
+        u, turned = self.affine.forward_and_ladj(y, cell)
+        return u, ladj + turned
 
     def _place(self, anchors: Tensor) -> None:
         box = self.tessellation.box
@@ -151,6 +171,23 @@ def spread(points: Tensor, count: int) -> Tensor:
         total = torch.zeros_like(centres).index_add_(0, nearest, points)
         centres = torch.where(size > 0, total / size.clamp_min(1), centres)
     return centres
+
+
+def moments(points: Tensor, cell: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """Means (K, D) and covariances (K, D, D) of the points (M, D) of each cell (M,), drawn towards those of all points.
+
+    S_k = (sum of squares around the cell's mean + n_0 S) / (n_k + n_0), S the mean square within cells, n_0 = D + 2
+    points; the mean likewise, towards 0, by one point. S itself has a thousandth of its mean variance added.
+    """
+    dim = points.shape[-1]
+    size = torch.bincount(cell, minlength=count).to(points.dtype)
+    means = torch.zeros_like(points[:1]).expand(count, -1).index_add(0, cell, points) / (size + 1)[:, None]
+    apart = points - means[cell]
+    squares = torch.stack([apart[cell == k].mT @ apart[cell == k] for k in range(count)])
+    within = squares.sum(0) / len(points)
+    within = within + 1e-3 * within.diagonal().mean() * torch.eye(dim, dtype=points.dtype, device=points.device)
+    prior = dim + 2
+    return means, (squares + prior * within) / (size + prior)[:, None, None]
 
 
 def _check(tessellation: Tessellation, component: Density, scale: float) -> None:

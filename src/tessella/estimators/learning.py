@@ -22,7 +22,6 @@ Device = Literal["auto", "cpu", "cuda"]
 
 STEPS = 3000  # where there is no budget
 VALIDATIONS = 20
-VALIDATION_ROWS = 1000
 PATIENCE = 8
 EPOCHS, FEWEST_STEPS = 12, 1000
 DROPOUT, ROWS_FOR_DROPOUT = 0.1, 50_000
@@ -40,6 +39,7 @@ class Plan:
     batch_size: int
     progress: bool
     threads: int | None = None
+    validation_rows: int = 1000
 
 
 def limited_epochs(plan: Plan, rows: int) -> Plan:
@@ -85,7 +85,7 @@ def _config(plan: Plan) -> TrainingConfig:
         batch_size=plan.batch_size,
         learning_rate=plan.learning_rate,
         patience=PATIENCE,
-        validation_rows=VALIDATION_ROWS,
+        validation_rows=plan.validation_rows,
         time_budget=plan.time_budget,
         seed=plan.seed,
         accelerator=plan.device,

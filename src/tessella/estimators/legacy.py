@@ -1,10 +1,11 @@
-"""Estimators that version 0.1.0 saved, in format 2."""
+"""Estimators that version 0.1.0 saved, in format 2, and mixtures that were saved without their config."""
 
 from typing import Any
 
 from torch import Tensor
 
 from tessella.configs import to_json
+from tessella.densities import DisjointMixtureConfig
 from tessella.dequantizers import ConditionalNoise
 from tessella.models import BlocksConfig, CategoricalMixtureConfig, MixtureStartConfig, TableConfig
 
@@ -12,18 +13,31 @@ FORMAT = 2
 
 
 def upgraded(description: dict[str, Any], weights: dict[str, Tensor]) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Description and weights of format 2 -> those of format 3.
+    """Description and weights of format 2, or of an older format 3 -> those of format 3.
 
     Components were called classes; the model was described by settings of the estimator alone; the maps of numbers lay
     beside the cells, and were there, empty, also where a table had no numbers.
     """
-    if description["estimator"] != "TabularFlow":
+    if description["estimator"] == "MixtureFlow" and "config" not in description:
+        return _with_config(description), weights
+    if description["format"] != FORMAT or description["estimator"] != "TabularFlow":
         return description, weights
     params, fitted = dict(description["params"]), dict(description["fitted"])
     params["components"], fitted["components_"] = params.pop("classes"), fitted.pop("classes_")
     config = to_json(_config(params, fitted))
     renamed = {_renamed(name): weight for name, weight in weights.items() if weight.numel()}
     return {**description, "params": params, "fitted": fitted, "config": config}, renamed
+
+
+def _with_config(description: dict[str, Any]) -> dict[str, Any]:
+    """What a `MixtureFlow` was before it started from Gaussians: affine couplings before root cells and inside them."""
+    params, fitted = description["params"], dict(description["fitted"])
+    blocks = params["blocks"]
+    config = DisjointMixtureConfig(
+        cells=params["components"], blocks=blocks, component_blocks=blocks, width=params["width"], squashing="root"
+    )
+    fitted |= {"density_": "flow", "initial_validation_": fitted["history_"][0]["validation"]}
+    return {**description, "fitted": fitted, "config": to_json(config)}
 
 
 def _config(params: dict[str, Any], fitted: dict[str, Any]) -> TableConfig:

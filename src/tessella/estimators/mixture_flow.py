@@ -12,54 +12,59 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
-from tessella.data import Rows
-from tessella.densities import DisjointMixture, DisjointMixtureConfig, Flow
+from tessella import configs
+from tessella.densities import DensityConfig, DisjointMixture, Flow, GaussianMixture
 from tessella.estimators import saving
-from tessella.estimators.learning import (
-    Device,
-    Plan,
-    check_settings,
-    limited_threads,
-    single_precision,
-    split_rows,
-    to_device,
-    train_by_plan,
-)
-from tessella.models import VectorModel, build_vectors
+from tessella.estimators.cells import learn
+from tessella.estimators.learning import Device, Plan, check_settings, limited_threads, split_rows, to_device
+from tessella.models import build_vectors
 from tessella.training.randomness import derived_seed, fork_rng, seed_noise
 
-ROWS_AT_ONCE = 10_000
+ROWS_AT_ONCE = 1000
+VALIDATION_ROWS = 5000  # of each look during training
+FAST, SLOW, MANY_ROWS = 5e-3, 1e-3, 10_000  # few rows are learned by heart in a few fast steps
 
 
 class MixtureFlow(DensityMixin, BaseEstimator):
-    """log p(x) = log p(k) + log p_comp(f_k^-1(z) | k) + log-determinants, z = flow(x), k the cell that holds z.
+    """log p(x) = log p(k) + log p_comp(A_k f_k^-1(x) | k) + log-determinants, k the cell that holds x.
 
     A disjoint mixture: every row belongs to exactly one component, so its density is exact and costs one component
-    however many there are. Densities are per unit of the columns as they come; inside, columns are standardised.
+    however many there are. It starts from a Gaussian mixture, whose means are the anchors of its cells; A_k is an
+    affine map that makes the rows of a cell white, and the component a flow of spline couplings. If the validation rows
+    do not prefer it to the Gaussian mixture, that is the model (`density_`). Densities are per unit of the columns as
+    they come; inside, columns are standardised.
 
     For columns of real numbers without repeated values: where exact values come again and again, a density has no
     bound. Tables with categories, counts or missing values are for `TabularFlow`.
 
     Args:
-        components: K, cells of the mixture.
-        blocks: coupling blocks before the cells, which bend their borders, and as many inside them.
+        components: K, cells of the mixture; None: as the validation rows choose. Gaussian mixtures of 1, 2, 4, ..., 128
+            components are fitted as long as more are better; then flows with as many cells as the best, a quarter and a
+            sixteenth of it are trained for a moment.
+        blocks: coupling blocks inside the cells.
         width: width of their networks.
-        time_budget: seconds of training; the learning-rate schedule is fitted to it. None: no limit.
-        max_steps: most updates; None: 3000, or as many as the time budget allows.
-        learning_rate: peak learning rate.
-        batch_size: rows per update; the first batch places the cells, so it has at least as many rows as components.
-        validation_fraction: share of the rows held out for early stopping.
+        time_budget: seconds of fitting; the learning-rate schedule is fitted to it. None: 300, or no limit where
+            `max_steps` is given.
+        max_steps: most updates; None: as many as the time budget allows, but not more than 100 epochs (or 1000 updates,
+            where those are fewer).
+        learning_rate: peak learning rate; None: 0.005, or 0.001 for fewer than 10,000 rows to learn from.
+        batch_size: rows per update.
+        validation_fraction: share of the rows held out to choose by: components, when to stop, what to keep.
         device: "auto", "cpu" or "cuda".
         threads: of training on a CPU; None: as many as short trials find fastest, again when the pace collapses.
-        random_state: fixes split, training and samples; to the last digit, where `threads` is fixed too.
+        random_state: fixes split, training and samples; to the last digit, where `threads` and `max_steps` are fixed.
         progress: show a progress bar.
 
     Attributes:
+        density_: what the model is: "flow", or "gaussian mixture" where the flow learned nothing beyond it.
+        components_: K.
         weights_: p(k), (K,).
+        config_: everything that was chosen about the density.
         n_features_in_: columns.
         feature_names_in_: their names, where the fitted table had some.
         history_: step, seconds, loss and validation value (nats per row) during training.
-        best_validation_: the lowest mean negative log-density of the validation rows, in nats.
+        initial_validation_: mean negative log-density of the validation rows under the Gaussian mixture, in nats.
+        best_validation_: the same under the model; never more.
         n_iter_: updates done.
         threads_: threads of its last one; 0 on a GPU.
         stopped_: why training ended: "steps", "patience", "time_budget" or "interrupted" (Ctrl-C keeps the best).
@@ -73,14 +78,14 @@ class MixtureFlow(DensityMixin, BaseEstimator):
 
     def __init__(
         self,
-        components: int = 16,
+        components: int | None = None,
         *,
         blocks: int = 4,
         width: int = 64,
         time_budget: float | None = None,
         max_steps: int | None = None,
-        learning_rate: float = 2e-3,
-        batch_size: int = 256,
+        learning_rate: float | None = None,
+        batch_size: int = 1024,
         validation_fraction: float = 0.1,
         device: Device = "auto",
         threads: int | None = None,
@@ -110,13 +115,13 @@ class MixtureFlow(DensityMixin, BaseEstimator):
         parts = split_rows(len(rows), self.seed_, self.validation_fraction)
         train, validation = (self._standardised(rows[parts[name]]).float() for name in ("train", "validation"))
         self._check_enough(train)
-        with single_precision(), fork_rng(torch.device("cpu")):
-            torch.manual_seed(derived_seed(self.seed_, "model"))
-            self.model_ = self._build()
-            result, history = train_by_plan(self.model_, (Rows(train), Rows(validation)), self._plan())
+        learned = learn(train, validation, self.components, self.blocks, self.width, self._plan(len(train)))
+        self.config_, self.density_, self.model_ = learned.config, learned.kept, learned.model
         self.model_.double()  # so that a row has the same density alone and among others
-        self.history_ = [{key: self._in_units(key, value) for key, value in row.items()} for row in history]
-        self.best_validation_ = result.best_validation + self._log_unit
+        result = learned.result
+        self.history_ = [{key: self._in_units(key, value) for key, value in row.items()} for row in learned.history]
+        self.initial_validation_ = learned.initial_validation + self._log_unit
+        self.best_validation_ = learned.validation + self._log_unit
         self.n_iter_, self.stopped_, self.threads_ = result.steps, result.stopped, result.threads
         return self
 
@@ -124,7 +129,7 @@ class MixtureFlow(DensityMixin, BaseEstimator):
     @torch.no_grad()
     def score_samples(self, X: Any) -> np.ndarray:
         """Log-density of each row, in nats: exact."""
-        scores = np.concatenate([self._density.log_prob(part).cpu().numpy() for part in self._parts(X)])
+        scores = np.concatenate([self.model_.density.log_prob(part).cpu().numpy() for part in self._parts(X)])
         scores -= self._log_unit
         if not np.isfinite(scores).all():
             bad = np.flatnonzero(~np.isfinite(scores))
@@ -138,9 +143,8 @@ class MixtureFlow(DensityMixin, BaseEstimator):
     @limited_threads
     @torch.no_grad()
     def predict(self, X: Any) -> np.ndarray:
-        """The cell of each row, 0 to K - 1: a clustering."""
-        bent = (self._density.bijection.forward_and_ladj(part)[0] for part in self._parts(X))
-        return np.concatenate([self._mixture.tessellation.nearest(z).cpu().numpy() for z in bent])
+        """The cell of each row, 0 to K - 1, or the Gaussian it is most probably of: a clustering."""
+        return np.concatenate([self._component(part).cpu().numpy() for part in self._parts(X)])
 
     @limited_threads
     @torch.no_grad()
@@ -158,7 +162,7 @@ class MixtureFlow(DensityMixin, BaseEstimator):
         device = next(self.model_.parameters()).device
         with fork_rng(device):
             seed_noise(derived_seed(int(check_random_state(state).randint(2**31 - 1)), "sample"), device)
-            rows = self._density.sample((int(n),))
+            rows = self.model_.density.sample((int(n),))
         return rows.cpu().numpy() * self.scale_ + self.mean_
 
     def save(self, folder: Path | str) -> None:
@@ -166,7 +170,8 @@ class MixtureFlow(DensityMixin, BaseEstimator):
         check_is_fitted(self, "model_")
         fitted = {name: getattr(self, name) for name in _FITTED}
         arrays = {name: getattr(self, name).tolist() for name in _ARRAYS if hasattr(self, name)}
-        saving.write(Path(folder), self, {"fitted": fitted, "arrays": arrays}, self.model_)
+        said = {"fitted": fitted, "arrays": arrays, "config": configs.to_json(self.config_)}
+        saving.write(Path(folder), self, said, self.model_)
 
     @classmethod
     def load(cls, folder: Path | str, device: Device = "auto") -> Self:
@@ -178,7 +183,8 @@ class MixtureFlow(DensityMixin, BaseEstimator):
             setattr(flow, name, said["fitted"][name])
         for name, values in said["arrays"].items():
             setattr(flow, name, np.array(values, dtype=_ARRAYS[name]))
-        flow.model_ = flow._build().double()
+        flow.config_ = configs.from_json(DensityConfig, said["config"])  # type: ignore[type-abstract]  # a family is meant
+        flow.model_ = build_vectors(flow.config_, flow.n_features_in_).double()
         saving.give_weights(flow.model_, weights, Path(folder))
         to_device(flow.model_, device)
         return flow
@@ -190,37 +196,41 @@ class MixtureFlow(DensityMixin, BaseEstimator):
         return self._mixture.log_weights().exp().detach().cpu().numpy()
 
     @property
-    def _density(self) -> Flow:
-        assert isinstance(self.model_.density, Flow)
-        return self.model_.density
+    def components_(self) -> int:
+        """K."""
+        return len(self.weights_)
 
     @property
-    def _mixture(self) -> DisjointMixture:
-        assert isinstance(self._density.base, DisjointMixture)
-        return self._density.base
+    def _mixture(self) -> DisjointMixture | GaussianMixture:
+        density = self.model_.density
+        mixture = density.base if isinstance(density, Flow) else density
+        assert isinstance(mixture, DisjointMixture | GaussianMixture)
+        return mixture
+
+    def _component(self, x: Tensor) -> Tensor:
+        density, mixture = self.model_.density, self._mixture
+        if isinstance(mixture, GaussianMixture):
+            return mixture.log_joint(x).argmax(-1)
+        assert isinstance(density, Flow)
+        return mixture.tessellation.nearest(density.bijection.forward_and_ladj(x)[0])
 
     @property
     def _log_unit(self) -> float:
         """log-density in the columns' units = log-density of standardised rows - this."""
         return float(np.log(self.scale_).sum())
 
-    def _build(self) -> VectorModel:
-        config = DisjointMixtureConfig(
-            cells=self.components, blocks=self.blocks, component_blocks=self.blocks, width=self.width
-        )
-        with single_precision():
-            return build_vectors(config, self.n_features_in_)
-
-    def _plan(self) -> Plan:
+    def _plan(self, rows: int) -> Plan:
+        rate = FAST if rows >= MANY_ROWS else SLOW
         return Plan(
             seed=self.seed_,
             device=self.device,
             max_steps=self.max_steps,
             time_budget=self.time_budget,
-            learning_rate=self.learning_rate,
-            batch_size=max(self.batch_size, self.components),
+            learning_rate=rate if self.learning_rate is None else self.learning_rate,
+            batch_size=self.batch_size,
             progress=self.progress,
             threads=self.threads,
+            validation_rows=VALIDATION_ROWS,
         )
 
     def _parts(self, X: Any) -> Iterator[Tensor]:
@@ -246,7 +256,7 @@ class MixtureFlow(DensityMixin, BaseEstimator):
 
     def _check_enough(self, train: Tensor) -> None:
         different = len(train.unique(dim=0))
-        if different < self.components:
+        if self.components is not None and different < self.components:
             raise ValueError(
                 f"components: got {self.components}; expected at most {different}, the number of different training "
                 f"rows (n_samples = {len(train)})"
@@ -255,12 +265,15 @@ class MixtureFlow(DensityMixin, BaseEstimator):
     def _check_parameters(self) -> None:
         check_settings(self.device, self.time_budget, self.validation_fraction)
         for name, least in {"components": 1, "blocks": 0, "width": 1}.items():
-            if getattr(self, name) < least:
+            if getattr(self, name) is not None and getattr(self, name) < least:
                 raise ValueError(f"{name}: got {getattr(self, name)}; expected at least {least}")
 
     def _in_units(self, key: str, value: float) -> float:
         return value + self._log_unit if key in ("loss", "validation") else value
 
 
-_FITTED = ("seed_", "n_features_in_", "history_", "best_validation_", "n_iter_", "stopped_", "threads_")
+_FITTED = (
+    *("seed_", "n_features_in_", "history_", "density_", "initial_validation_", "best_validation_"),
+    *("n_iter_", "stopped_", "threads_"),
+)
 _ARRAYS = {"mean_": np.float64, "scale_": np.float64, "feature_names_in_": object}

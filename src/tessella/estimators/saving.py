@@ -45,7 +45,7 @@ def read(folder: Path, estimator: str) -> tuple[dict[str, Any], dict[str, Tensor
         weights = load_file(folder / WEIGHTS)
     except (OSError, SafetensorError) as error:
         raise ValueError(f"{folder / WEIGHTS}: cannot be read ({error})") from error
-    return legacy.upgraded(description, weights) if found == legacy.FORMAT else (description, weights)
+    return legacy.upgraded(description, weights)
 
 
 def give_weights(model: nn.Module, weights: Mapping[str, Tensor], folder: Path) -> None:
