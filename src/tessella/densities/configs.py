@@ -168,6 +168,8 @@ class DisjointConfig(BlockOptions, DensityConfig, ABC):
     """Radial profile of the map into a cell, by name or by its power p; Student's t follows it."""
     base: Literal["gaussian", "student"] = "student"
     """Base of the component: a Gaussian vanishes at the walls of a cell, Student's t of the right degrees does not."""
+    steady: float = 1.0
+    """Walls learn slowly: see `CellBijection`; 0 leaves gradients as they are."""
 
     @abstractmethod
     def mixture(self, dim: int) -> Density:
@@ -206,7 +208,9 @@ class DisjointMixtureConfig(DisjointConfig, kind="disjoint-mixture"):
     def mixture(self, dim: int) -> DisjointMixture:
         tessellation = (Laguerre if self.weighted else Voronoi).create(self.cells, dim)
         component = self.component(dim, self.embedding)
-        return DisjointMixture(tessellation, component, self.embedding, squashing=self.squashing, affine=self.affine)
+        return DisjointMixture(
+            tessellation, component, self.embedding, squashing=self.squashing, affine=self.affine, steady=self.steady
+        )
 
 
 @dataclass(frozen=True)
@@ -216,7 +220,7 @@ class DimensionwiseMixtureConfig(DisjointConfig, kind="dimensionwise-mixture"):
     def mixture(self, dim: int) -> DimensionwiseMixture:
         gate = Bounded(MLP(dim, dim * self.cells, self.width, self.layers))
         intervals = Voronoi.create([self.cells] * dim, 1)
-        return DimensionwiseMixture(intervals, self.component(dim, 0), gate, self.squashing)
+        return DimensionwiseMixture(intervals, self.component(dim, 0), gate, self.squashing, steady=self.steady)
 
 
 class Bounded(nn.Module):

@@ -24,6 +24,7 @@ class DimensionwiseMixture(Density):
         gate: network y (*batch, D) -> (*batch, D K), what to add to the logits of p(k_j | y).
         squashing: profile of the maps, see `bijections.squashing`.
         scale: g of the maps at the start.
+        steady: of the maps, see `CellBijection`: how slowly walls learn.
 
     References:
         L. Dinh, J. Sohl-Dickstein, H. Larochelle, R. Pascanu, "A RAD approach to deep mixture models", 2019.
@@ -36,6 +37,7 @@ class DimensionwiseMixture(Density):
         gate: nn.Module,
         squashing: Profile = "root",
         scale: float = 0.2,
+        steady: float = 0.0,
     ):
         super().__init__()
         dims, cells, size = tessellation.free.shape
@@ -44,7 +46,7 @@ class DimensionwiseMixture(Density):
                 f"tessellation: got anchors {(dims, cells, size)} for a component of {component.event_shape}; "
                 "expected anchors (D, K, 1), intervals of each dimension"
             )
-        self.map, self.component, self.gate = CellBijection(tessellation, squashing), component, gate
+        self.map, self.component, self.gate = CellBijection(tessellation, squashing, steady=steady), component, gate
         nn.init.constant_(self.map.log_scale, log(scale))
         self.event_shape = (dims,)
         self.logits = nn.Parameter(torch.zeros(dims, cells))

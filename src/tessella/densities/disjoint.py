@@ -31,6 +31,7 @@ class DisjointMixture(Density):
         scale: g of the map at the start. A standard normal component is then noise of this size around the anchors.
         affine: a map of all coordinates for each cell between the cell and the component (`CellAffine`): the component
             has a mean and a full covariance of its own in every cell.
+        steady: of the map, see `CellBijection`: how slowly walls learn.
 
     >>> from tessella.densities import Gaussian
     >>> from tessella.geometry import Voronoi
@@ -48,10 +49,11 @@ class DisjointMixture(Density):
         squashing: Profile = "softsign",
         scale: float = 0.2,
         affine: bool = False,
+        steady: float = 0.0,
     ):
         super().__init__()
         _check(tessellation, component, scale)
-        self.map, self.component = CellBijection(tessellation, squashing), component
+        self.map, self.component = CellBijection(tessellation, squashing, steady=steady), component
         self.event_shape = (tessellation.dim,)
         nn.init.constant_(self.map.log_scale, log(scale))
         cells = tessellation.counts[0]

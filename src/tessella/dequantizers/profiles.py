@@ -93,7 +93,8 @@ def turned(positions: Tensor) -> Tensor:
     dim = positions.shape[-1]
     place = torch.arange(dim, dtype=positions.dtype, device=positions.device)
     waves = torch.cos(torch.pi / dim * (place + 0.5) * place[:, None])  # (frequency, coordinate)
-    return positions @ (waves / waves.norm(dim=1, keepdim=True))
+    axes: Tensor = waves / waves.norm(dim=1, keepdim=True)
+    return positions @ axes
 
 
 def in_order(count: int, dim: int) -> Tensor:

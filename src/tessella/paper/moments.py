@@ -8,7 +8,7 @@ from torch.optim import Adam
 
 from tessella.densities import DisjointMixture, DisjointMixtureConfig, Flow
 from tessella.models import VectorModel, build_vectors
-from tessella.paper.toys import STEADY, steady_maps, toy_rows
+from tessella.paper.toys import toy_rows
 
 MOMENTS = (0, 30, 100, 300, 1_000, 3_000)
 TOY = "pinwheel"
@@ -35,7 +35,6 @@ def moments(config: DisjointMixtureConfig, folder: Path, seed: int = 0) -> dict[
 def _train(config: DisjointMixtureConfig, folder: Path, seed: int) -> None:
     torch.manual_seed(seed)
     model = build_vectors(config, 2)
-    steady_maps(model, STEADY)
     (rows,) = toy_rows(TOY)["train"].tensors
     _start(model, rows[:BATCH])
     optimizer = Adam(model.parameters(), RATE)

@@ -19,7 +19,7 @@ from tessella.configs import to_json
 from tessella.data import Rows
 from tessella.densities import DensityConfig, DisjointMixtureConfig
 from tessella.paper.modes import Modes
-from tessella.paper.toys import STEADY, FittedDensity, choose, without_cells
+from tessella.paper.toys import FittedDensity, choose, without_cells
 from tessella.training import TrainingConfig
 from tessella.training.config import Accelerator
 
@@ -99,7 +99,6 @@ def answer(question: Question, accelerator: Accelerator, folder: Path) -> dict[s
         "method": "disjoint mixture" if question.cells else "coupling flow",
         **chosen.summary(),
         "training": to_json(chosen.best.training),
-        "steady": STEADY,
     }
 
 

@@ -9,7 +9,6 @@ import torch
 from torch import Generator
 
 from tessella import records
-from tessella.bijections import CellBijection
 from tessella.configs import to_json
 from tessella.data import TOYS, Rows
 from tessella.densities import (
@@ -32,7 +31,6 @@ MIXTURE = DisjointMixtureConfig(cells=32, blocks=2, component_blocks=6, squashin
 INTERVALS = 3  # of each dimension, where they are cut one by one: more are worse, as are blocks before them
 MODELS = ("coupling", "dimensionwise", "mixture")
 RATES = (2e-3, 5e-3)  # all models are trained at each; the validation rows choose
-STEADY = 1.0  # of the maps into cells, see `CellBijection`: without it, learning spoils what p = 8 starts with
 # The three models of a toy at both rates: about ten minutes on one CPU core.
 TRAINING = TrainingConfig(steps=3_000, batch_size=512, validate_every=300, accelerator="cpu")
 ROWS = {"train": 100_000, "validation": 5_000, "test": 20_000}
@@ -108,7 +106,6 @@ class Comparison:
             "coupling": self.coupling.summary(),
             "dimensionwise": self.dimensionwise.summary(),
             "training": training,
-            "steady": STEADY,
             **records.provenance(training["seed"]),
         }
 
@@ -131,7 +128,7 @@ def compare(data: str, config: DisjointMixtureConfig, training: TrainingConfig, 
 def choose(config: DensityConfig, rows: dict[str, Rows], training: TrainingConfig, folder: Path) -> Chosen:
     """A run for each of the learning rates."""
     trainings = [replace(training, learning_rate=rate) for rate in RATES]
-    runs = (fit_density(config, rows, one, folder / f"{one.learning_rate}", steady=STEADY) for one in trainings)
+    runs = (fit_density(config, rows, one, folder / f"{one.learning_rate}") for one in trainings)
     return Chosen(tuple(runs))
 
 
@@ -148,7 +145,6 @@ def fit_density(
     training: TrainingConfig,
     folder: Path,
     validations: int | None = None,
-    steady: float = 0.0,
 ) -> FittedDensity:
     """The density of a config, trained on rows["train"] and scored on rows["test"], in nats.
 
@@ -157,27 +153,17 @@ def fit_density(
         rows: by split.
         folder: of the run.
         validations: plan the run, see `train_run`.
-        steady: of the maps into cells, see `CellBijection`.
     """
     torch.manual_seed(training.seed)
     like = rows["train"].tensors[0]
     model = build_vectors(config, like.shape[1]).to(like.dtype)
-    about = {"model": to_json(config)} | ({"steady": steady} if steady else {})
-    steady_maps(model, steady)
     parts, pace = (rows["train"], rows["validation"]), None
     if validations is not None:
         training, pace = within_budget(training, lambda: model, *parts, validations=validations, folder=folder)
-    result = fit(model, *parts, training, folder, about, pace=pace)
+    result = fit(model, *parts, training, folder, {"model": to_json(config)}, pace=pace)
     assert isinstance(model.density, Flow)
     with matmul_precision("highest"):
         return FittedDensity(config, model.density, training, result, *_mean_nll(model, rows["test"]))
-
-
-def steady_maps(model: VectorModel, steady: float) -> None:
-    """Gradients through all maps into cells of the model as `CellBijection(..., steady=)` has them."""
-    for module in model.modules():
-        if isinstance(module, CellBijection):
-            module.steady = steady
 
 
 @torch.no_grad()
@@ -200,7 +186,7 @@ def dimensionwise(config: DisjointConfig, dim: int) -> DimensionwiseMixtureConfi
     """A mixture that cuts each dimension for itself, with as many blocks, all inside, and as many parameters."""
     blocks = config.blocks + config.component_blocks
     cut = DimensionwiseMixtureConfig(
-        INTERVALS, 0, blocks, config.width, config.layers, config.squashing, config.base, **_options(config)
+        INTERVALS, 0, blocks, config.width, config.layers, config.squashing, config.base, config.steady, **_options(config)
     )
     return sized_like(cut, config, dim)
 
