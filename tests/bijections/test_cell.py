@@ -11,7 +11,7 @@ from benchmarks.paper_form import paper_form
 from tessella import Box, CellBijection, Laguerre, Voronoi
 from tessella.bijections import SQUASHINGS, ActNorm, power
 
-PROFILES = [*SQUASHINGS, 1.0, 1.5, 2.0, 4.0, 8.0, 16.0]
+PROFILES = [*SQUASHINGS, 1.0, 1.5, 2.0, 4.0, 8.0, 16.0, 32.0]
 
 
 def random_laguerre(*args, **kwargs) -> Laguerre:

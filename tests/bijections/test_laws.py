@@ -61,7 +61,7 @@ CASES: dict[str, Callable[[], Case]] = {
     **{f"laguerre-D{d}": lambda d=d: in_cells(Laguerre.create(7, d)) for d in (1, 2, 3, 8)},
     **{name: lambda name=name: in_cells(Voronoi.create(6, 3), name) for name in SQUASHINGS},
     # With a large power points two cells away from the anchor lie so close to the wall that no digit tells them apart.
-    **{f"power-{p}": lambda p=p: in_cells(Voronoi.create(6, 3), float(p), size=0.3) for p in (1, 2, 4, 8, 16)},
+    **{f"power-{p}": lambda p=p: in_cells(Voronoi.create(6, 3), float(p), size=0.3) for p in (1, 2, 4, 8, 16, 32)},
     "power-learned": lambda: in_cells(Voronoi.create(6, 3), 8.0, learn_power=True, size=0.3),
     "ragged": lambda: in_cells(Voronoi.create([1, 4, 2], 2)),
     "ragged-laguerre-boxed": lambda: in_cells(Laguerre.create([1, 4, 2], 2, box=Box.cube(3.0, 2, learnable=True))),

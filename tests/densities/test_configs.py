@@ -51,7 +51,8 @@ def test_without_options_the_blocks_are_those_of_the_paper(config):
 
 
 def test_with_splines_draws_come_back_and_training_works(config):
-    density = replace(config, **SPLINES).build((3,))
+    power = {} if config.kind == "flat" else {"squashing": 8.0}  # with p = 32 a draw may round onto a wall
+    density = replace(config, **SPLINES, **power).build((3,))
     x = torch.randn(200, 3) + torch.tensor([4.0, 0.0, -4.0]) * torch.randint(2, (200, 1))
     density.initialize(x)
     before = density.log_prob(x).mean().item()

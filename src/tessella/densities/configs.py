@@ -164,7 +164,7 @@ class DisjointConfig(BlockOptions, DensityConfig, ABC):
     """Width of their networks."""
     layers: int = 2
     """Hidden layers of each network."""
-    squashing: Profile = 8.0
+    squashing: Profile = 32.0
     """Radial profile of the map into a cell, by name or by its power p; Student's t follows it."""
     base: Literal["gaussian", "student"] = "student"
     """Base of the component: a Gaussian vanishes at the walls of a cell, Student's t of the right degrees does not."""

@@ -72,7 +72,6 @@ def flow_config(cells: int, blocks: int, width: int) -> DisjointMixtureConfig:
         transform="spline",
         network="residual",
         linear=True,
-        squashing=8.0,
         affine=True,
     )
 

@@ -26,7 +26,6 @@ MIXTURE = DisjointMixtureConfig(
     component_blocks=10,
     width=256,
     embedding=64,
-    squashing=32.0,
     transform="spline",
     network="residual",
     linear=True,
