@@ -23,6 +23,8 @@ from tessella.training.randomness import derived_seed, fork_rng
 
 SECONDS, EPOCHS, FEWEST_STEPS = 300.0, 100, 1000  # where nothing is said
 SHARE_FOR_GAUSSIANS, SHARE_OF_TRIAL = 0.15, 0.08  # of the time budget; a trial's is also that of the steps
+MANY_ROWS = 10_000
+HEAVY, LIGHT = 8.0, 32.0  # powers of the map into a cell, degrees of Student's t: few rows say little about tails
 FEWER = (1, 4, 16)  # cells are tried as many as the Gaussian mixture has components, and so many times fewer
 
 Kept = Literal["flow", "gaussian mixture"]
@@ -61,7 +63,7 @@ class _Candidate:
     validation: float
 
 
-def flow_config(cells: int, blocks: int, width: int) -> DisjointMixtureConfig:
+def flow_config(cells: int, blocks: int, width: int, rows: int) -> DisjointMixtureConfig:
     """Spline couplings inside the cells, after a full-covariance map for each; nothing before the cells."""
     return DisjointMixtureConfig(
         cells=cells,
@@ -72,6 +74,7 @@ def flow_config(cells: int, blocks: int, width: int) -> DisjointMixtureConfig:
         transform="spline",
         network="residual",
         linear=True,
+        squashing=LIGHT if rows >= MANY_ROWS else HEAVY,
         affine=True,
     )
 
@@ -91,7 +94,7 @@ def learn(train: Tensor, validation: Tensor, components: int | None, blocks: int
     fitted = fit_gaussians(train, validation, wanted, share, plan.seed % 2**31)
     most = min(fitted, key=lambda k: fitted[k][1])
     counts = sorted({max(1, most // fewer) for fewer in FEWER}) if components is None else [components]
-    flows = [_started(flow_config(k, blocks, width), fitted[k][0], train, plan.seed) for k in counts]
+    flows = [_started(flow_config(k, blocks, width, len(train)), fitted[k][0], train, plan.seed) for k in counts]
     rows = Rows(train), Rows(validation)
     best, interrupted = _tried(flows, rows, _trial(plan)) if len(flows) > 1 else (flows[0], None)
     result, history = interrupted or train_by_plan(best.model, rows, plan, spent=time.perf_counter() - began)

@@ -15,14 +15,14 @@ from torch import Tensor
 from tessella import configs
 from tessella.densities import DensityConfig, DisjointMixture, Flow, GaussianMixture
 from tessella.estimators import saving
-from tessella.estimators.cells import learn
+from tessella.estimators.cells import MANY_ROWS, learn
 from tessella.estimators.learning import Device, Plan, check_settings, limited_threads, split_rows, to_device
 from tessella.models import build_vectors
 from tessella.training.randomness import derived_seed, fork_rng, seed_noise
 
 ROWS_AT_ONCE = 1000
 VALIDATION_ROWS = 5000  # of each look during training
-FAST, SLOW, MANY_ROWS = 5e-3, 1e-3, 10_000  # few rows are learned by heart in a few fast steps
+FAST, SLOW = 5e-3, 1e-3  # few rows are learned by heart in a few fast steps
 
 
 class MixtureFlow(DensityMixin, BaseEstimator):

@@ -186,7 +186,15 @@ def dimensionwise(config: DisjointConfig, dim: int) -> DimensionwiseMixtureConfi
     """A mixture that cuts each dimension for itself, with as many blocks, all inside, and as many parameters."""
     blocks = config.blocks + config.component_blocks
     cut = DimensionwiseMixtureConfig(
-        INTERVALS, 0, blocks, config.width, config.layers, config.squashing, config.base, config.steady, **_options(config)
+        INTERVALS,
+        0,
+        blocks,
+        config.width,
+        config.layers,
+        config.squashing,
+        config.base,
+        config.steady,
+        **_options(config),
     )
     return sized_like(cut, config, dim)
 
