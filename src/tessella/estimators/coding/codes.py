@@ -12,7 +12,7 @@ from torch import Tensor
 
 from tessella.contracts import Batch
 from tessella.data import Encoding
-from tessella.estimators.coding.bins import NumberBins, NumberDistribution
+from tessella.data.tables.bins import NumberBins, NumberDistribution
 
 _NUMBERS = ("edges", "atoms", "log_mass")
 

@@ -8,6 +8,7 @@ from tessella.configs import changed
 from tessella.densities import CouplingConfig, FlatCouplingConfig
 from tessella.dequantizers import BinaryConfig, ConditionalNoise, SimplexConfig, VoronoiConfig
 from tessella.models import (
+    AutoregressiveConfig,
     BlocksConfig,
     CategoricalMixtureConfig,
     ChowLiuConfig,
@@ -20,7 +21,7 @@ from tessella.models import (
 )
 from tessella.training import TrainingConfig
 
-Trained = Literal["voronoi", "simplex", "binary-argmax", "discrete-flow", "blocks", "transformer"]
+Trained = Literal["voronoi", "simplex", "binary-argmax", "discrete-flow", "blocks", "transformer", "autoregressive"]
 Counted = Literal["independent", "chow-liu", "mixture"]
 Method = Trained | Counted
 Preset = Literal["best", "affine", "mixture-start", "small", "paper"]
@@ -63,6 +64,7 @@ BEST: dict[Method, Recipe] = {
     "mixture": Recipe(CategoricalMixtureConfig()),
     "blocks": Recipe(BlocksConfig(), TRAINING),
     "transformer": Recipe(TransformerConfig(), TRAINING),
+    "autoregressive": Recipe(AutoregressiveConfig(), replace(TRAINING, learning_rate=3e-3)),
 }
 # PokerHands: no two cards are the same, which few rows of a small batch have anything to say about.
 LARGE_BATCH = {"training.batch_size": 4096}
@@ -141,6 +143,7 @@ DIFFERENCES: dict[tuple[Preset, str, Method], Mapping[str, Any]] = {
     ("best", "forests", "mixture"): {"model.components": (50,)},
     ("best", "pokerhands", "blocks"): {"model.groups": 5, **LARGE_BATCH},
     ("best", "pokerhands", "transformer"): LARGE_BATCH,
+    ("best", "pokerhands", "autoregressive"): LARGE_BATCH,
     ("best", "pokerhands", "voronoi"): LARGE_BATCH,
     ("best", "pokerhands", "simplex"): LARGE_BATCH,
     ("best", "pokerhands", "binary-argmax"): LARGE_BATCH,

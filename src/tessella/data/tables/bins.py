@@ -3,7 +3,7 @@
 log p(v) = log P(part of v) + log p(v | part)
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import log2
 
@@ -146,13 +146,21 @@ class NumberDistribution:
     log_mass: Tensor
 
     @classmethod
-    def of(cls, column: Column, train: Tensor, validation: Tensor) -> "NumberDistribution":
-        """Of the training values, with the atoms, bins and smoothing that the validation values like best."""
+    def of(
+        cls, column: Column, train: Tensor, validation: Tensor, choices: Sequence[int] = BINS
+    ) -> "NumberDistribution":
+        """Of the training values, with the atoms, bins and smoothing that the validation values like best.
+
+        Args:
+            column: of the values.
+            train, validation: values, NaN where missing, (B) each.
+            choices: numbers of bins to choose from.
+        """
         (learned, often), (watched, times) = (_different(values) for values in (train, validation))
         present = train[~train.isnan()].numpy()
         best, highest = None, -torch.inf
         for atoms in _atom_sets(column, present):
-            for most in BINS:
+            for most in choices:
                 bins = NumberBins.of(column, present, most, atoms)
                 frequency, seen = (_frequencies(bins, *pair) for pair in ((learned, often), (watched, times)))
                 tried = cls(bins, smoothed(frequency, seen))
