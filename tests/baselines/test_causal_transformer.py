@@ -45,7 +45,7 @@ def test_a_column_of_names_costs_its_own_categories_only():
     """A table of 20,000 names beside 60 small columns: parameters and memory follow the sum of the counts."""
     counts = (20_000, *[4] * 60, 300)
     model = CausalTransformer(counts, width=8, layers=1)
-    assert sum(parameter.numel() for parameter in model.head.parameters()) == 9 * sum(counts)
+    assert sum(parameter.numel() for parameter in (model.head, model.bias)) == 9 * sum(counts)
     assert model.rows_at_once > 100
     codes = torch.zeros(3, len(counts), dtype=torch.int64)
     codes[:, 0], codes[:, -1] = torch.tensor([0, 7, 19_999]), torch.tensor([0, 99, 299])

@@ -52,7 +52,7 @@ def all_rows(counts: tuple[int, ...]) -> torch.Tensor:
 
 def in_order(model: AutoregressiveTable, order, *batch: torch.Tensor) -> torch.Tensor:
     rows = model.density.place(*batch)
-    return model.density(rows, torch.tensor(order).expand_as(rows.part))
+    return model.density(rows, torch.tensor(order).expand_as(rows.flat))
 
 
 @pytest.mark.parametrize("counts", CATEGORIES.values(), ids=CATEGORIES)
@@ -152,7 +152,7 @@ def test_samples_of_a_mixed_table_follow_its_likelihood():
     rows = model.density.place(*batch)
     for column in range(model.density.columns):
         table, _ = model.conditional(*batch, column=column, known=range(column))
-        shares = torch.bincount(rows.part[:, column], minlength=table.shape[1]) / number
+        shares = torch.bincount((rows.flat - model.density.offset)[:, column], minlength=table.shape[1]) / number
         assert (shares - table.mean(0)).abs().max() < 5 * 0.5 / number**0.5
     bridge = (scattered(MIXED, 0.1).log_prob(*batch) - model.log_prob(*batch)).exp()
     assert float(bridge.mean()) == pytest.approx(1, abs=6 * float(bridge.std()) / number**0.5)
@@ -215,7 +215,7 @@ def test_drawing_with_kept_keys_and_values_is_the_one_pass():
         order = [2, 0, 3, 1]
         walk = model.density.net.walk(20)
         for t, column in enumerate(order):
-            kept = model.density.head.log_table(column, walk.ask(column)).exp()
+            kept = model.density.log_table(column, walk.ask(column)).exp()
             table, _ = model.conditional(*batch, column=column, known=order[:t])
             torch.testing.assert_close(kept, table, atol=1e-5, rtol=1e-5)
             walk.tell(column, model.density._told_one(column, *batch))
@@ -360,7 +360,10 @@ def test_the_density_through_cells_is_one():
 PAIR = TableShape((2, 2))
 ROWS = all_rows((2, 2))
 BAD = {
-    "natural": (lambda: AutoregressiveConfig(natural=2.0).build(PAIR), "natural: got 2.0; expected a share"),
+    "natural": (
+        lambda: AutoregressiveConfig(natural=2.0).build(PAIR),
+        "natural, given: got 2.0 and 0.0; expected",
+    ),
     "orders": (lambda: scattered(PAIR).log_prob(ROWS, orders=0), "orders: got 0; expected at least 1"),
     "sizes": (lambda: AutoregressiveConfig().build(MIXED), "sizes: got 0, which leaves them to the rows; expected"),
     "codes": (lambda: scattered(PAIR).log_prob(torch.tensor([[0, 2]])), "codes: value 2 at"),

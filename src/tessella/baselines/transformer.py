@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tessella.baselines.base import Baseline, check_at_least_one, draw
-from tessella.nets import AttentionBlock, RaggedHead, Stack
+from tessella.nets import AttentionBlock, RaggedLogits, Stack
 from tessella.nets.ragged import ragged_cells
 
 
@@ -33,7 +33,9 @@ class CausalTransformer(Baseline):
         self.place = nn.Parameter(0.02 * torch.randn(len(self.counts), width))
         self.blocks = Stack((AttentionBlock(width, 4, dropout) for _ in range(layers)), causal=True)
         self.norm = nn.LayerNorm(width)
-        self.head = RaggedHead(self.counts, width)
+        self.head = nn.Parameter(torch.zeros(sum(self.counts), width))  # W, flat
+        self.bias = nn.Parameter(torch.zeros(sum(self.counts)))  # b, flat
+        self.logits = RaggedLogits(self.counts)
 
     def loss(self, batch: Tensor) -> Tensor:
         """Mean of -log P over a batch, the training objective."""
@@ -42,7 +44,7 @@ class CausalTransformer(Baseline):
     @torch.no_grad()
     def initialize(self, batch: Tensor) -> None:
         """Start as the independent model of the batch: b = log marginals, while W = 0."""
-        self.head.bias.copy_(self.log_frequencies(batch))
+        self.bias.copy_(self.log_frequencies(batch))
 
     def _hidden(self, before: Tensor) -> Tensor:
         """h_1, ..., h_(n+1) from the first n codes: (b, n) -> (b, n + 1, width)."""
@@ -52,11 +54,13 @@ class CausalTransformer(Baseline):
         return h
 
     def _log_prob(self, codes: Tensor) -> Tensor:
-        log_prob: Tensor = self.head(self._hidden(codes[:, :-1]), codes)
+        log_prob: Tensor = self.logits(self._hidden(codes[:, :-1]), self.head, self.bias, codes)
         return log_prob.sum(-1)
 
     def _sample(self, rows: int) -> Tensor:
         codes = torch.zeros(rows, 0, dtype=torch.int64, device=self.count.device)
         for j in range(len(self.counts)):
-            codes = torch.cat([codes, draw(self.head.log_table(j, self._hidden(codes)[:, -1]))[:, None]], 1)
+            own = self.segment(j)
+            logits = self._hidden(codes)[:, -1] @ self.head[own].T + self.bias[own]
+            codes = torch.cat([codes, draw(logits)[:, None]], 1)
         return codes

@@ -25,29 +25,31 @@ class AutoregressiveTable(nn.Module):
     Args:
         density: p_s of the rows of a table.
         natural: share of the training rows that are learned in the table's own order.
+        given: share of those that are learned with some columns first, as many as they may be, and both these and the
+            others in the table's order: what `complete` and `conditional` ask for. The rest are learned in any order.
         orders: S where a call does not say.
     """
 
     exact = True
     started: Tensor
 
-    def __init__(self, density: Autoregressive, natural: float = 0.25, orders: int = 1):
+    def __init__(self, density: Autoregressive, natural: float = 0.25, given: float = 0.0, orders: int = 1):
         super().__init__()
-        if not 0 <= natural <= 1:
-            raise ValueError(f"natural: got {natural}; expected a share, 0 <= natural <= 1")
+        if not (natural >= 0 and given >= 0 and natural + given <= 1):
+            raise ValueError(f"natural, given: got {natural} and {given}; expected shares, together at most 1")
         _check_orders(orders)
-        self.density, self.natural, self.orders = density, natural, orders
+        self.density, self.natural, self.given, self.orders = density, natural, given, orders
         self.register_buffer("started", torch.zeros((), dtype=torch.bool))
 
     @property
     def device(self) -> torch.device:
         """Where the weights are."""
-        return self.density.embed.device
+        return self.density.bias.device
 
     def loss(self, *batch: Tensor) -> Tensor:
         """Mean of -log p_s over a batch, s drawn for each row: the training objective."""
         rows = self.density.place(*batch)
-        log_prob: Tensor = self.density(rows, self._drawn_orders(rows.part))
+        log_prob: Tensor = self.density(rows, self._drawn_orders(rows.flat))
         return -log_prob.sum(-1).mean()
 
     def nll(self, *batch: Tensor) -> Tensor:
@@ -137,14 +139,17 @@ class AutoregressiveTable(nn.Module):
 
     def _log_prob(self, batch: Batch, orders: Sequence[Sequence[int]]) -> Tensor:
         rows = self.density.place(*batch)
-        others = (torch.tensor(order, device=self.device).expand_as(rows.part) for order in orders[1:])
+        others = (torch.tensor(order, device=self.device).expand_as(rows.flat) for order in orders[1:])
         return log_mean_exp(torch.stack([self.density(rows, order).sum(-1) for order in (None, *others)]))
 
     def _drawn_orders(self, like: Tensor) -> Tensor:
-        """An order for each row, (B, N), drawn on the device: the table's own for a share of them."""
-        noise = torch.rand(like.shape, device=like.device)
-        own = torch.rand(len(like), 1, device=like.device) < self.natural
-        return torch.where(own, torch.arange(like.shape[1], device=like.device), noise).argsort(1)
+        """An order for each row, (B, N), drawn on the device by sorting numbers: no host sync."""
+        rows, columns = like.shape
+        kind, share = torch.rand(2, rows, 1, device=like.device)
+        noise, place = torch.rand(rows, columns, device=like.device), torch.arange(columns, device=like.device)
+        behind = columns * (noise > share)  # of columns that are not among those that come first
+        key = torch.where(kind < self.natural + self.given, place + behind, noise)
+        return torch.where(kind < self.natural, place, key).argsort(1)
 
     @property
     def _rows_at_once(self) -> int:

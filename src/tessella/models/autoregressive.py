@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from tessella.contracts import Batch
-from tessella.data.tables.bins import BINS, NumberBins, NumberDistribution
+from tessella.data.tables.bins import BINS, NumberDistribution
 from tessella.data.tables.columns import Column
 from tessella.data.tables.shape import TableShape
 from tessella.densities import Autoregressive
@@ -23,12 +23,16 @@ class AutoregressiveConfig(TableConfig, kind="autoregressive"):
     """Share that is left out in training; more for small tables."""
     natural: float = 0.25
     """Share of the training rows that are learned in the table's own order."""
+    given: float = 0.0
+    """Share of those that are learned with some columns first, and else in the table's order; the rest in any order."""
     orders: int = 1
     """Orders that a likelihood is the mean of."""
     bins: int = 64
     """Of a number, at most."""
-    sizes: tuple[tuple[int, int], ...] = ()
-    """Bins and atoms of each number: what `start` found in the rows."""
+    groups: int = 48
+    """Of the parts of a number, about: what the network learns about parts it learns about groups, see `PartGroups`."""
+    sizes: tuple[tuple[int, int, int], ...] = ()
+    """Bins, atoms and groups of each number: what `start` found in the rows."""
     fast: bool = True
     """On a GPU, attention multiplies in bfloat16 and trains with fused kernels."""
 
@@ -39,21 +43,23 @@ class AutoregressiveConfig(TableConfig, kind="autoregressive"):
                 f"{shape.numbers} numbers"
             )
         density = Autoregressive(shape, self.sizes, self.width, self.layers, self.dropout, self.fast)
-        return AutoregressiveTable(density, self.natural, self.orders)
+        return AutoregressiveTable(density, self.natural, self.given, self.orders)
 
     def start(self, shape: TableShape, train: Batch, validation: Batch, options: StartOptions | None = None) -> Started:
         """Independent columns; the bins and atoms of each number those that the validation rows like best."""
-        found = number_bins(shape, train, validation, self.bins)
-        config = replace(self, sizes=tuple((column.bins, len(column.atoms)) for column in found))
+        found = number_distributions(shape, train, validation, self.bins)
+        groups = [one.grouped(self.groups) for one in found]
+        pairs = zip(found, groups, strict=True)
+        sizes = tuple((one.bins.bins, len(one.bins.atoms), int(group.max()) + 1) for one, group in pairs)
+        config = replace(self, sizes=sizes)
         model = config.build(shape)
-        if model.density.numbers is not None:
-            model.density.numbers.arrange(found)
+        model.density.arrange(found, groups)
         model.start(*train)
         return Started(model, config, "independent columns")
 
 
-def number_bins(shape: TableShape, train: Batch, validation: Batch, most: int) -> list[NumberBins]:
-    """Bins, at most so many, and atoms of each number of a table, of the values that are there."""
+def number_distributions(shape: TableShape, train: Batch, validation: Batch, most: int) -> list[NumberDistribution]:
+    """Of each number of a table, of the values that are there, with at most so many bins."""
     choices = [bins for bins in BINS if bins <= most] or [most]
     found = []
     for j, indicator in enumerate(shape.indicators):
@@ -63,5 +69,5 @@ def number_bins(shape: TableShape, train: Batch, validation: Batch, most: int) -
         )
         low, high = (float(learned.min()), float(learned.max())) if len(learned) else (0.0, 1.0)
         column = Column(f"number {j}", "count" if shape.whole[j] else "continuous", low=low, high=max(high, low + 1))
-        found.append(NumberDistribution.of(column, learned.contiguous(), watched.contiguous(), choices).bins)
+        found.append(NumberDistribution.of(column, learned.contiguous(), watched.contiguous(), choices))
     return found

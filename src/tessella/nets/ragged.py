@@ -9,8 +9,8 @@ from torch.nn import functional
 SMALL = 63  # categories; variables of at most so many are computed together
 
 
-class RaggedHead(nn.Module):
-    """log P_j(k | h_j) = log softmax_k(w_jk . h_j + b_jk), for N variables j of K_j categories; uniform at the start.
+class RaggedLogits(nn.Module):
+    """log P_j(k | h_j) = log softmax_k(w_jk . h_j + b_jk), for N variables j of K_j categories.
 
     The tables w (sum K, width) and b (sum K) are flat: variable j owns the entries offset_j, ..., offset_j + K_j - 1.
     Variables with similarly many categories are computed as one rectangle, so that a column of names is not what the
@@ -18,21 +18,18 @@ class RaggedHead(nn.Module):
 
     Args:
         counts: K_j.
-        width: size of the states h_j.
 
-    >>> head = RaggedHead((2, 4), width=3)
-    >>> head(torch.randn(1, 2, 3), torch.tensor([[0, 3]])).exp()
-    tensor([[0.5000, 0.2500]], grad_fn=<ExpBackward0>)
+    >>> logits = RaggedLogits((2, 4))
+    >>> logits(torch.randn(1, 2, 3), torch.zeros(6, 3), torch.zeros(6), torch.tensor([[0, 3]])).exp()
+    tensor([[0.5000, 0.2500]])
     """
 
     by_size: Tensor | None
     back: Tensor
 
-    def __init__(self, counts: Sequence[int], width: int):
+    def __init__(self, counts: Sequence[int]):
         super().__init__()
         self.counts = tuple(counts)
-        self.weight = nn.Parameter(torch.zeros(sum(counts), width))
-        self.bias = nn.Parameter(torch.zeros(sum(counts)))
         groups = alike(counts)
         order = torch.tensor([j for group in groups for j in group])
         sorted_already = bool((order.diff() > 0).all())
@@ -41,19 +38,18 @@ class RaggedHead(nn.Module):
         self.sizes = [len(group) for group in groups]
         self.rectangles = nn.ModuleList(_Rectangle(counts, group) for group in groups)
 
-    def forward(self, states: Tensor, codes: Tensor) -> Tensor:
-        """States (B, N, width), codes (B, N) -> log P_j(c_j | h_j), (B, N)."""
+    def forward(self, states: Tensor, weight: Tensor, bias: Tensor, codes: Tensor) -> Tensor:
+        """States (B, N, width), tables w and b, codes (B, N) -> log P_j(c_j | h_j), (B, N)."""
         if self.by_size is not None:
             states, codes = states.index_select(1, self.by_size), codes.index_select(1, self.by_size)
         parts = zip(self.rectangles, states.split(self.sizes, 1), codes.split(self.sizes, 1), strict=True)
-        log_prob = torch.cat([rectangle(self, *part) for rectangle, *part in parts], 1)
+        log_prob = torch.cat([rectangle(own, weight, bias, code) for rectangle, own, code in parts], 1)
         return log_prob if self.by_size is None else log_prob.index_select(1, self.back)
 
-    def log_table(self, variable: int, state: Tensor) -> Tensor:
-        """log P_j of every category of one variable, (*batch, width) -> (*batch, K_j)."""
+    def own(self, variable: int) -> slice:
+        """Where the categories of a variable lie in the tables."""
         start = sum(self.counts[:variable])
-        own = slice(start, start + self.counts[variable])
-        return functional.linear(state, self.weight[own], self.bias[own]).log_softmax(-1)
+        return slice(start, start + self.counts[variable])
 
 
 class _Rectangle(nn.Module):
@@ -71,13 +67,13 @@ class _Rectangle(nn.Module):
         self.register_buffer("entry", entry, persistent=False)
         self.register_buffer("absent", absent, persistent=False)
 
-    def forward(self, head: RaggedHead, states: Tensor, codes: Tensor) -> Tensor:
+    def forward(self, states: Tensor, weight: Tensor, bias: Tensor, codes: Tensor) -> Tensor:
         """Of the states (B, n, width) and codes (B, n) of these variables: (B, n)."""
-        weight = functional.embedding(self.entry, head.weight)  # (n, K, width)
-        bias = functional.embedding(self.entry, head.bias[:, None])[..., 0].masked_fill(self.absent, -torch.inf)
-        logits = torch.baddbmm(bias[:, None], states.transpose(0, 1), weight.transpose(1, 2))  # (n, B, K)
+        table = functional.embedding(self.entry, weight)  # (n, K, width)
+        added = functional.embedding(self.entry, bias[:, None])[..., 0].masked_fill(self.absent, -torch.inf)
+        logits = torch.baddbmm(added[:, None], states.transpose(0, 1), table.transpose(1, 2))  # (n, B, K)
         loss = functional.cross_entropy(logits.flatten(0, 1), codes.T.flatten(), reduction="none")
-        return -loss.view(len(weight), -1).T
+        return -loss.view(len(table), -1).T
 
 
 def alike(counts: Sequence[int]) -> list[list[int]]:
@@ -91,5 +87,5 @@ def alike(counts: Sequence[int]) -> list[list[int]]:
 
 
 def ragged_cells(counts: Sequence[int]) -> int:
-    """Logits that a `RaggedHead` holds for a row."""
+    """Logits that `RaggedLogits` holds for a row."""
     return sum(len(group) * max(counts[j] for j in group) for group in alike(counts))

@@ -5,7 +5,7 @@ log p(v) = log P(part of v) + log p(v | part)
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import log2
+from math import ceil, log2
 
 import numpy as np
 import torch
@@ -173,6 +173,24 @@ class NumberDistribution:
     def log_prob(self, values: Tensor) -> Tensor:
         """Exact log-likelihood of values, a mass or a density as the column has it: (B)."""
         return self.log_mass[self.bins.codes(values)] + self.bins.log_spread(values)
+
+    def grouped(self, most: int) -> Tensor:
+        """A group for each part, (parts): frequent atoms and missing alone, others in order, about `most` alike in mass.
+
+        What a joint model learns about a group of parts it learns from enough rows.
+        """
+        mass, places = self.log_mass.exp(), self.bins.places
+        parts = torch.arange(len(mass))
+        alone = ((parts > self.bins.bins + 1) & (mass >= 1 / most)) | places.isnan()
+        order = parts[~alone][places[~alone].argsort()]
+        here = mass[order]
+        share = (here.cumsum(0) - here / 2) / here.sum()
+        group = torch.empty_like(parts)
+        group[order] = (share * max(1, ceil(most * float(here.sum())))).long()
+        group[alone] = most + parts[alone]
+        _, renumbered = group.unique(return_inverse=True)
+        assert isinstance(renumbered, Tensor)
+        return renumbered
 
 
 def smoothed(frequency: Tensor, seen: Tensor) -> Tensor:
