@@ -175,7 +175,7 @@ class NumberDistribution:
         return self.log_mass[self.bins.codes(values)] + self.bins.log_spread(values)
 
     def grouped(self, most: int) -> Tensor:
-        """A group for each part, (parts): frequent atoms and missing alone, others in order, about `most` alike in mass.
+        """A group for each part, (parts): frequent atoms and missing alone, about `most` of the others, alike in mass.
 
         What a joint model learns about a group of parts it learns from enough rows.
         """
