@@ -163,10 +163,11 @@ def test_samples_of_a_mixed_table_follow_its_likelihood():
 def test_log_prob_is_the_sum_of_conditionals_in_any_order(shape):
     model, batch = scattered(shape), rows_of(shape, 50)
     for order in ([0, 1, 2, 3], [2, 0, 3, 1]):
-        asked = [model.conditional(*batch, column=j, known=order[:t]) for t, j in enumerate(order)]
+        rows = model.density.place(*batch)
+        asked = [model.density.conditional(rows, j, order[:t]) for t, j in enumerate(order)]
         torch.testing.assert_close(sum(log_prob for _, log_prob in asked), in_order(model, order, *batch).sum(-1))
         for table, _ in asked:
-            torch.testing.assert_close(table.sum(-1), torch.ones(50))
+            torch.testing.assert_close(table.exp().sum(-1), torch.ones(50))
     torch.testing.assert_close(in_order(model, [0, 1, 2, 3], *batch).sum(-1), model.log_prob(*batch))
 
 
@@ -200,6 +201,20 @@ def test_given_numbers_are_kept_and_matter():
 
 
 @torch.no_grad()
+def test_orders_are_drawn_in_the_shares_that_were_asked_for():
+    """In the table's order, with some columns first, or in any order, of which few look like the second."""
+    rows, columns = torch.zeros(4000, 6), torch.arange(6)
+    for natural, given in ((1.0, 0.0), (0.25, 0.5), (0.0, 0.0)):
+        model = AutoregressiveTable(scattered(TableShape((2,) * 6)).density, natural, given)
+        orders = model._drawn_orders(rows)
+        assert torch.equal(orders.sort(1).values, columns.expand(4000, 6))
+        descents = (orders.diff(dim=1) < 0).sum(1)
+        plain, one = (float((descents <= most).double().mean()) for most in (0, 1))
+        assert plain >= natural - 0.03
+        assert natural + given - 0.03 < one < natural + given + (1 - natural - given) * 0.1 + 0.03
+
+
+@torch.no_grad()
 def test_what_is_not_known_makes_no_difference():
     model, (codes, numbers) = scattered(MIXED), rows_of(MIXED, 50)
     others = (codes.flip(0), numbers.flip(0))
@@ -216,8 +231,8 @@ def test_drawing_with_kept_keys_and_values_is_the_one_pass():
         walk = model.density.net.walk(20)
         for t, column in enumerate(order):
             kept = model.density.log_table(column, walk.ask(column)).exp()
-            table, _ = model.conditional(*batch, column=column, known=order[:t])
-            torch.testing.assert_close(kept, table, atol=1e-5, rtol=1e-5)
+            table, _ = model.density.conditional(model.density.place(*batch), column, order[:t])
+            torch.testing.assert_close(kept, table.exp(), atol=1e-5, rtol=1e-5)
             walk.tell(column, model.density._told_one(column, *batch))
 
 
@@ -362,7 +377,7 @@ ROWS = all_rows((2, 2))
 BAD = {
     "natural": (
         lambda: AutoregressiveConfig(natural=2.0).build(PAIR),
-        "natural, given: got 2.0 and 0.0; expected",
+        "natural, given: got 2.0 and 0.5; expected",
     ),
     "orders": (lambda: scattered(PAIR).log_prob(ROWS, orders=0), "orders: got 0; expected at least 1"),
     "sizes": (lambda: AutoregressiveConfig().build(MIXED), "sizes: got 0, which leaves them to the rows; expected"),

@@ -57,8 +57,7 @@ def test_a_column_of_names_is_not_what_the_others_pay_for():
     counts = (20_000, *[2] * 60, 300)
     assert ragged_cells(counts) == 20_000 + 60 * 2 + 300
     logits, weight = RaggedLogits(counts), torch.zeros(sum(counts), 4, requires_grad=True)
-    logits(
-        torch.randn(3, 62, 4), weight, torch.zeros(sum(counts)), torch.zeros(3, 62, dtype=torch.int64)
-    ).sum().backward()
+    states, codes = torch.randn(3, 62, 4), torch.zeros(3, 62, dtype=torch.int64)
+    logits(states, weight, torch.zeros(sum(counts)), codes).sum().backward()
     assert weight.grad.isfinite().all()
     assert sum(buffer.numel() for buffer in logits.buffers()) < 3 * sum(counts)

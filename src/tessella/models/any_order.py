@@ -19,8 +19,8 @@ ORDERS_SEED = 2026
 class AutoregressiveTable(nn.Module):
     """log p(row) = log 1/S sum_s p_s(row), exact: the mean of distributions, one for each of S orders, is one too.
 
-    The first order is the table's own; the others are drawn once, by a fixed seed. Training draws an order for every
-    row. `Trainable`, `Likelihood`.
+    The first order is the table's own; the others, some columns before the rest, are drawn once, by a fixed seed.
+    Training draws an order for every row. `Trainable`, `Likelihood`.
 
     Args:
         density: p_s of the rows of a table.
@@ -33,7 +33,7 @@ class AutoregressiveTable(nn.Module):
     exact = True
     started: Tensor
 
-    def __init__(self, density: Autoregressive, natural: float = 0.25, given: float = 0.0, orders: int = 1):
+    def __init__(self, density: Autoregressive, natural: float = 0.25, given: float = 0.5, orders: int = 1):
         super().__init__()
         if not (natural >= 0 and given >= 0 and natural + given <= 1):
             raise ValueError(f"natural, given: got {natural} and {given}; expected shares, together at most 1")
@@ -90,15 +90,14 @@ class AutoregressiveTable(nn.Module):
     def complete(self, *batch: Tensor, known: Sequence[int]) -> Batch:
         """Rows whose known columns are kept, the others drawn given them: exact, one small step a column.
 
-        The known columns come first, which makes no difference to a distribution, but is another member of the family:
-        p(others | known) in that order is what is drawn from, and what `conditional` shows.
+        The known columns come first, in the table's order: p(others | known) of that member of the family of orders.
 
         Args:
             batch: rows of the table; what is said about other columns makes no difference.
             known: columns that are kept, by their place among those of the density.
         """
         self._check_columns("known", known)
-        rows = len(batch[0])
+        rows, known = len(batch[0]), sorted(known)
         if rows < 1:
             raise ValueError(f"rows: got {rows}; expected at least 1")
         orders = self.some_orders(self.orders)
@@ -114,28 +113,30 @@ class AutoregressiveTable(nn.Module):
 
     @torch.no_grad()
     def conditional(self, *batch: Tensor, column: int, known: Sequence[int]) -> tuple[Tensor, Tensor]:
-        """P(part of a column | known columns) and log p(value | known columns), known first and in that order.
+        """P(part of a column | known columns) and log p(value | known columns), exact; known first, in table order.
 
         Args:
             batch: rows of the table.
             column: which, by its place among those of the density.
-            known: others, in the order in which they are told; what is said about the rest makes no difference.
+            known: others; what is said about the rest makes no difference.
 
         Returns:
             Probabilities of categories, or of the parts of a number, (B, K), and log p of what is there, (B).
         """
         self._check_columns("known, column", [*known, column])
         parts: list[Batch] = list(zip(*(part.split(self._rows_at_once) for part in batch), strict=True))
-        found = [self.density.conditional(self.density.place(*part), column, known) for part in parts]
+        found = [self.density.conditional(self.density.place(*part), column, sorted(known)) for part in parts]
         return torch.cat([table for table, _ in found]).exp(), torch.cat([log_prob for _, log_prob in found])
 
     def some_orders(self, number: int) -> list[list[int]]:
         """The first so many of the model's orders, its own sequence of them."""
         _check_orders(number)
-        generator = torch.Generator().manual_seed(ORDERS_SEED)
-        columns = self.density.columns
-        drawn = (torch.randperm(columns, generator=generator).tolist() for _ in range(number - 1))
-        return [list(range(columns)), *drawn]
+        generator, columns = torch.Generator().manual_seed(ORDERS_SEED), torch.arange(self.density.columns)
+        noise = torch.rand(number, len(columns) + 1, generator=generator)
+        behind = noise[:, 1:] > noise[:, :1]
+        behind[0] = False
+        orders: list[list[int]] = (columns + len(columns) * behind).argsort(1).tolist()
+        return orders
 
     def _log_prob(self, batch: Batch, orders: Sequence[Sequence[int]]) -> Tensor:
         rows = self.density.place(*batch)

@@ -23,7 +23,7 @@ class AutoregressiveConfig(TableConfig, kind="autoregressive"):
     """Share that is left out in training; more for small tables."""
     natural: float = 0.25
     """Share of the training rows that are learned in the table's own order."""
-    given: float = 0.0
+    given: float = 0.5
     """Share of those that are learned with some columns first, and else in the table's order; the rest in any order."""
     orders: int = 1
     """Orders that a likelihood is the mean of."""

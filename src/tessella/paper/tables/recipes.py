@@ -87,7 +87,7 @@ AFFINE = _flows(
 #   tessella reproduce tables --data nursery --method voronoi --preset mixture-start --minutes 2
 MIXTURE_START: dict[Method, Recipe] = {"voronoi": Recipe(MixtureStartConfig(), replace(TRAINING, batch_size=64))}
 
-# The preset `small`: minutes on one CPU core, from scratch.
+# The preset `small`: minutes on one CPU core, from scratch; of two methods.
 #   tessella train nursery --preset small --out runs/nursery          3.5 minutes; IW-100 test bound 9.505 nats, entropy
 #                                                                     floor 9.470 (results/nursery-cpu.json)
 #   tessella reproduce quantized-2d --data pinwheel                   4 minutes; KL 0.157 nats, independent variables
@@ -101,7 +101,11 @@ SMALL: dict[Method, Recipe] = {
             train_samples=4,
         ),
         TrainingConfig(steps=3_000, batch_size=128, learning_rate=2e-3, validate_every=400, accelerator="cpu"),
-    )
+    ),
+    "autoregressive": Recipe(
+        AutoregressiveConfig(width=64, layers=2, dropout=0.0),
+        TrainingConfig(steps=3_000, batch_size=64, learning_rate=3e-3, validate_every=400, accelerator="cpu"),
+    ),
 }
 QUANTIZED = Recipe(
     FlowConfig(
