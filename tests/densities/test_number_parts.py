@@ -3,9 +3,10 @@
 import pytest
 import torch
 
-from tessella.data.tables.bins import NumberBins
+from tessella.data.tables.bins import NumberBins, NumberDistribution
 from tessella.densities import intervals
 from tessella.densities.number_parts import NumberParts, Sizes
+from tessella.densities.part_tables import PartGroups, PartTable
 
 SHAPES = {"uniform": (0.0, 0.0), "sharp": (1.0, -3.0), "wide": (-2.0, 1.5), "at the end": (50.0, -1.0)}
 EDGES = torch.tensor([-2.0, 0.0, 5.0, 6.0])
@@ -112,3 +113,34 @@ def test_wide_bins_of_a_grid_keep_their_digits_in_single_precision():
         for dtype in (torch.float32, torch.float64)
     )
     torch.testing.assert_close(single.double(), double, atol=1e-4, rtol=1e-5)
+
+
+def test_inside_a_group_the_place_rises_with_the_value_and_spans_it():
+    """Atoms, bins and tails together: -1 at one end of a group, 1 at the other, and no two real numbers alike."""
+    made, mass = parts(False, (-1.0, 0.5, 2.0), others=1), torch.tensor([1.0, 4, 3, 2, 1, 6, 2, 1])
+    found = NumberDistribution(NumberBins(EDGES, torch.tensor([-1.0, 0.5, 2.0]), False, False), (mass / 20).log())
+    for most in (1, 3, 100):
+        group = found.grouped(most)
+        groups = PartGroups(5, [(9, int(group.max()) + 2)], [1])
+        groups.arrange([found], [group])
+        assert torch.equal(groups.row[:5], torch.arange(5))
+        assert int(groups.row[-1]) == groups.rows - 1
+        values = torch.linspace(-30, 30, 2001)[:, None]
+        placed = made(values, torch.ones_like(values, dtype=torch.int64), torch.float64)
+        flat = placed.part[:, 0] + 5
+        z = groups.centre[flat] + groups.radius[flat] * placed.position[:, 0]
+        assert z.abs().max() <= 1 + 1e-12
+        for row in groups.row[flat].unique():
+            here = z[(groups.row[flat] == row) & placed.inside[:, 0]]
+            assert (here.diff() > 0).all()
+
+
+def test_a_table_has_lines_through_groups_and_points_for_categories():
+    groups = PartGroups(2, [(3, 1)], [0])
+    groups.row.copy_(torch.tensor([0, 1, 2, 2, 2]))
+    groups.centre.copy_(torch.tensor([0.0, 0.0, -0.5, 0.0, 0.5]))
+    table = PartTable(groups, 4, 1.0)
+    every = table.all(groups)
+    torch.testing.assert_close(every[:2], table.base[:2])
+    torch.testing.assert_close(every[2] + every[4], 2 * every[3])
+    torch.testing.assert_close(table(groups, torch.tensor([1, 4]), torch.tensor([0.0, 0.5])), every[[1, 4]])

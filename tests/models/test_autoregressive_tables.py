@@ -247,6 +247,14 @@ def test_the_training_step_never_looks_at_a_value(shape):
             loss.item()  # it would have been noticed
 
 
+def test_the_loss_is_one_graph():
+    """All rows in the table's order, so that nothing is drawn."""
+    torch.compiler.reset()
+    model, batch = AutoregressiveTable(scattered(MIXED).density, natural=1.0, given=0.0).eval(), rows_of(MIXED, 16)
+    compiled = torch.compile(model.loss, fullgraph=True, backend="aot_eager")
+    torch.testing.assert_close(compiled(*batch), model.loss(*batch))
+
+
 @pytest.mark.parametrize("shape", [TableShape((3, 1, 4, 2)), MIXED], ids=["categories", "mixed"])
 def test_a_gradient_reaches_every_parameter(shape):
     model = scattered(shape).train()
