@@ -53,11 +53,12 @@ SMALL = {
     "discrete-flow": TRAINING | {"model.layers": 2, "model.width": 8},
     "blocks": TRAINING | {"model.layers": 1, "model.width": 8, "model.groups": 3},
     "transformer": TRAINING | {"model.layers": 1, "model.width": 8},
+    "autoregressive": TRAINING | {"model.layers": 1, "model.width": 8},
     "mixture": {"model.components": (2, 3)},
     "independent": {},
     "chow-liu": {},
 }
-EXACT = {"discrete-flow", "transformer", "blocks", "mixture", "independent", "chow-liu"}
+EXACT = {"discrete-flow", "transformer", "autoregressive", "blocks", "mixture", "independent", "chow-liu"}
 NURSERY = load_table("nursery").encoding.shape
 COUNTED = {"mixture", "independent", "chow-liu"}
 

@@ -7,9 +7,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tessella.baselines.base import Baseline, check_at_least_one, draw
-from tessella.nets import AttentionBlock, Stack
-
-SMALL = 63  # categories; variables of at most so many are computed together
+from tessella.nets import AttentionBlock, RaggedLogits, Stack
+from tessella.nets.ragged import ragged_cells
 
 
 class CausalTransformer(Baseline):
@@ -29,16 +28,14 @@ class CausalTransformer(Baseline):
 
     def __init__(self, counts: Sequence[int], width: int, layers: int, dropout: float = 0.0):
         check_at_least_one(width=width, layers=layers)
-        groups = _alike(counts)
-        cells = sum(len(group) * max(counts[j] for j in group) for group in groups)
-        super().__init__(counts, numbers_per_row=12 * len(counts) * width + 3 * cells)
+        super().__init__(counts, numbers_per_row=12 * len(counts) * width + 3 * ragged_cells(counts))
         self.embed = nn.Parameter(0.02 * torch.randn(sum(self.counts), width))
         self.place = nn.Parameter(0.02 * torch.randn(len(self.counts), width))
         self.blocks = Stack((AttentionBlock(width, 4, dropout) for _ in range(layers)), causal=True)
         self.norm = nn.LayerNorm(width)
         self.head = nn.Parameter(torch.zeros(sum(self.counts), width))  # W, flat
         self.bias = nn.Parameter(torch.zeros(sum(self.counts)))  # b, flat
-        self.rectangles = nn.ModuleList(_Rectangle(self.count, self.offset, group) for group in groups)
+        self.logits = RaggedLogits(self.counts)
 
     def loss(self, batch: Tensor) -> Tensor:
         """Mean of -log P over a batch, the training objective."""
@@ -57,8 +54,8 @@ class CausalTransformer(Baseline):
         return h
 
     def _log_prob(self, codes: Tensor) -> Tensor:
-        hidden = self._hidden(codes[:, :-1])
-        return torch.stack([part(hidden, self.head, self.bias, codes) for part in self.rectangles]).sum(0)
+        log_prob: Tensor = self.logits(self._hidden(codes[:, :-1]), self.head, self.bias, codes)
+        return log_prob.sum(-1)
 
     def _sample(self, rows: int) -> Tensor:
         codes = torch.zeros(rows, 0, dtype=torch.int64, device=self.count.device)
@@ -67,36 +64,3 @@ class CausalTransformer(Baseline):
             logits = self._hidden(codes)[:, -1] @ self.head[own].T + self.bias[own]
             codes = torch.cat([codes, draw(logits)[:, None]], 1)
         return codes
-
-
-class _Rectangle(nn.Module):
-    """sum_j log P(c_j) over some variables, whose tables are one rectangle (n, K), K the largest of their counts."""
-
-    variables: Tensor
-    entry: Tensor
-    present: Tensor
-
-    def __init__(self, count: Tensor, offset: Tensor, variables: Sequence[int]):
-        super().__init__()
-        own = torch.tensor(variables)
-        category = torch.arange(int(count[own].max()))
-        present = category < count[own, None]
-        entry = torch.where(present, offset[own, None] + category, 0)
-        for name, value in {"variables": own, "entry": entry, "present": present}.items():
-            self.register_buffer(name, value, persistent=False)
-
-    def forward(self, hidden: Tensor, head: Tensor, bias: Tensor, codes: Tensor) -> Tensor:
-        """States (b, N, width), flat tables W (sum K, width) and b (sum K), codes (b, N) -> (b)."""
-        logits = torch.einsum("bnw,nkw->bnk", hidden[:, self.variables], head[self.entry]) + bias[self.entry]
-        log_table = logits.masked_fill(~self.present, -torch.inf).log_softmax(-1)
-        return log_table.gather(-1, codes[:, self.variables, None]).sum((-2, -1))
-
-
-def _alike(counts: Sequence[int]) -> list[list[int]]:
-    """Variables with similarly many categories together, so that a column of names is not what the others pay for.
-
-    >>> _alike([2, 20_000, 8, 300])
-    [[0, 2], [3], [1]]
-    """
-    sizes = [max(SMALL, count).bit_length() for count in counts]
-    return [[j for j, other in enumerate(sizes) if other == size] for size in sorted(set(sizes))]

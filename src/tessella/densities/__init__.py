@@ -1,5 +1,6 @@
 """Probability densities on R^n, or on (N, D) points. One contract: `Density`."""
 
+from tessella.densities.autoregressive import Autoregressive
 from tessella.densities.base import Density
 from tessella.densities.cell_mixture import CellMixture
 from tessella.densities.configs import (
@@ -24,6 +25,7 @@ from tessella.densities.zuko import ZukoDensity
 
 __all__ = [
     "BASES",
+    "Autoregressive",
     "Ball",
     "BlockOptions",
     "BlockParts",

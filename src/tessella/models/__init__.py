@@ -1,5 +1,7 @@
 """What can be trained: models of tables and of vectors, each with one description, one builder and one start."""
 
+from tessella.models.any_order import AutoregressiveTable
+from tessella.models.autoregressive import AutoregressiveConfig
 from tessella.models.discrete import (
     BlocksConfig,
     CategoricalMixtureConfig,
@@ -13,6 +15,8 @@ from tessella.models.tables import FlowConfig, MixtureStartConfig, Started, Star
 from tessella.models.vectors import VectorModel, build_vectors
 
 __all__ = [
+    "AutoregressiveConfig",
+    "AutoregressiveTable",
     "BlocksConfig",
     "CategoricalMixtureConfig",
     "ChowLiuConfig",

@@ -22,9 +22,10 @@ from tessella.dequantizers import (
     VoronoiConfig,
 )
 from tessella.dequantizers.components import component_counts, components_in_cells
+from tessella.models.any_order import AutoregressiveTable
 from tessella.models.semidiscrete import SemiDiscrete
 
-TableModel = SemiDiscrete | Baseline
+TableModel = SemiDiscrete | Baseline | AutoregressiveTable
 """What scores and draws the rows of a table: bounds through cells, or exact values."""
 
 

@@ -1,6 +1,6 @@
 """Numbers as codes, and rows by models that know codes only: exact likelihoods of mixed tables."""
 
-from tessella.estimators.coding.bins import NumberBins, NumberDistribution, smoothed
+from tessella.data.tables.bins import NumberBins, NumberDistribution, smoothed
 from tessella.estimators.coding.codes import Codes, number_distributions
 from tessella.estimators.coding.rows import CodedRows, CodedTraining
 

@@ -4,7 +4,6 @@ log p(row) = log P(codes) + sum_numbers [ log p(v) - log P(code of v) ], p and P
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from math import ceil
 from typing import Any, Self
 
 import torch
@@ -12,7 +11,7 @@ from torch import Tensor
 
 from tessella.contracts import Batch
 from tessella.data import Encoding
-from tessella.estimators.coding.bins import NumberBins, NumberDistribution
+from tessella.data.tables.bins import NumberBins, NumberDistribution
 
 _NUMBERS = ("edges", "atoms", "log_mass")
 
@@ -45,7 +44,7 @@ class Codes:
         self.encoding, self.distributions = encoding, distributions
         # A table of single values has one token that says nothing, and it must have a variable.
         self.categories = max(len(encoding.categorical), int(not encoding.numbers))
-        self._group([torch.arange(d.bins.parts) if most is None else _grouped(d, most) for d in distributions])
+        self._group([torch.arange(d.bins.parts) if most is None else d.grouped(most) for d in distributions])
 
     def _group(self, groups: list[Tensor]) -> None:
         """The group of each part of every distribution."""
@@ -113,19 +112,3 @@ class Codes:
                 part[here] = inside[torch.multinomial(mass, int(here.sum()), replacement=True)]
             columns[i] = distribution.bins.draw(part)
         return self.encoding.split(self.encoding.assemble(list(columns.numpy())))
-
-
-def _grouped(distribution: NumberDistribution, most: int) -> Tensor:
-    """The group of each part: frequent atoms and missing alone, the others in order, of about equal mass each."""
-    mass, places = distribution.log_mass.exp(), distribution.bins.places
-    parts = torch.arange(len(mass))
-    alone = ((parts > distribution.bins.bins + 1) & (mass >= 1 / most)) | places.isnan()
-    order = parts[~alone][places[~alone].argsort()]
-    here = mass[order]
-    share = (here.cumsum(0) - here / 2) / here.sum()
-    group = torch.empty_like(parts)
-    group[order] = (share * max(1, ceil(most * float(here.sum())))).long()
-    group[alone] = most + parts[alone]
-    _, renumbered = group.unique(return_inverse=True)
-    assert isinstance(renumbered, Tensor)
-    return renumbered

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tessella.paper.figures.style import BLUE, GREEN, GREY, INK, ORANGE, RED, new_figure, save
+from tessella.paper.figures.style import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, new_figure, save
 from tessella.paper.pages.records import Record, read_records
 from tessella.paper.pages.results import TITLES, label
 
@@ -20,6 +20,7 @@ COLOURS = {
     "discrete-flow": GREY,
     "blocks": RED,
     "transformer": INK,
+    "autoregressive": PURPLE,
 }
 STYLES = {"best": "-", "affine": "--", "paper": ":", "mixture-start": "-."}
 COLUMNS = 3

@@ -31,6 +31,7 @@ LABELS = {
     "mixture": "mixture of categoricals",
     "blocks": "block-autoregressive mixture of categoricals",
     "transformer": "causal transformer",
+    "autoregressive": "transformer in any order",
 }
 PRESETS = {
     "best": "",

@@ -67,7 +67,9 @@ def passes(method: str, model: Mapping[str, Any], variables: int) -> int:
         return int(model["blocks"] if "blocks" in model else model["density"]["blocks"])
     if method == "blocks":
         return min(int(model["groups"]), variables)
-    return {"transformer": variables, "discrete-flow": int(model.get("layers", 1))}.get(method, 1)
+    if method in ("transformer", "autoregressive"):
+        return variables
+    return int(model.get("layers", 1)) if method == "discrete-flow" else 1
 
 
 def _fit_network(job: Job) -> Fitted:

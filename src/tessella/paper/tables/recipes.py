@@ -8,6 +8,7 @@ from tessella.configs import changed
 from tessella.densities import CouplingConfig, FlatCouplingConfig
 from tessella.dequantizers import BinaryConfig, ConditionalNoise, SimplexConfig, VoronoiConfig
 from tessella.models import (
+    AutoregressiveConfig,
     BlocksConfig,
     CategoricalMixtureConfig,
     ChowLiuConfig,
@@ -20,7 +21,7 @@ from tessella.models import (
 )
 from tessella.training import TrainingConfig
 
-Trained = Literal["voronoi", "simplex", "binary-argmax", "discrete-flow", "blocks", "transformer"]
+Trained = Literal["voronoi", "simplex", "binary-argmax", "discrete-flow", "blocks", "transformer", "autoregressive"]
 Counted = Literal["independent", "chow-liu", "mixture"]
 Method = Trained | Counted
 Preset = Literal["best", "affine", "mixture-start", "small", "paper"]
@@ -63,6 +64,7 @@ BEST: dict[Method, Recipe] = {
     "mixture": Recipe(CategoricalMixtureConfig()),
     "blocks": Recipe(BlocksConfig(), TRAINING),
     "transformer": Recipe(TransformerConfig(), TRAINING),
+    "autoregressive": Recipe(AutoregressiveConfig(), replace(TRAINING, learning_rate=3e-3)),
 }
 # PokerHands: no two cards are the same, which few rows of a small batch have anything to say about.
 LARGE_BATCH = {"training.batch_size": 4096}
@@ -85,7 +87,7 @@ AFFINE = _flows(
 #   tessella reproduce tables --data nursery --method voronoi --preset mixture-start --minutes 2
 MIXTURE_START: dict[Method, Recipe] = {"voronoi": Recipe(MixtureStartConfig(), replace(TRAINING, batch_size=64))}
 
-# The preset `small`: minutes on one CPU core, from scratch.
+# The preset `small`: minutes on one CPU core, from scratch; of two methods.
 #   tessella train nursery --preset small --out runs/nursery          minutes; IW-100 test bound 9.486 nats, entropy
 #                                                                     floor 9.470 (results/nursery-cpu.json)
 #   tessella reproduce quantized-2d --data pinwheel                   4 minutes; KL 0.157 nats, independent variables
@@ -98,7 +100,11 @@ SMALL: dict[Method, Recipe] = {
             density=CouplingConfig(blocks=4, width=32, layers=1),
         ),
         TrainingConfig(steps=3_000, batch_size=128, learning_rate=5e-3, validate_every=400, accelerator="cpu"),
-    )
+    ),
+    "autoregressive": Recipe(
+        AutoregressiveConfig(width=64, layers=2, dropout=0.0),
+        TrainingConfig(steps=3_000, batch_size=64, learning_rate=3e-3, validate_every=400, accelerator="cpu"),
+    ),
 }
 QUANTIZED = Recipe(
     FlowConfig(
@@ -140,6 +146,7 @@ DIFFERENCES: dict[tuple[Preset, str, Method], Mapping[str, Any]] = {
     ("best", "forests", "mixture"): {"model.components": (50,)},
     ("best", "pokerhands", "blocks"): {"model.groups": 5, **LARGE_BATCH},
     ("best", "pokerhands", "transformer"): LARGE_BATCH,
+    ("best", "pokerhands", "autoregressive"): LARGE_BATCH,
     ("best", "pokerhands", "voronoi"): LARGE_BATCH,
     ("best", "pokerhands", "simplex"): LARGE_BATCH,
     ("best", "pokerhands", "binary-argmax"): LARGE_BATCH,

@@ -3,9 +3,9 @@
 log p(v) = log P(part of v) + log p(v | part)
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import log2
+from math import ceil, log2
 
 import numpy as np
 import torch
@@ -146,13 +146,21 @@ class NumberDistribution:
     log_mass: Tensor
 
     @classmethod
-    def of(cls, column: Column, train: Tensor, validation: Tensor) -> "NumberDistribution":
-        """Of the training values, with the atoms, bins and smoothing that the validation values like best."""
+    def of(
+        cls, column: Column, train: Tensor, validation: Tensor, choices: Sequence[int] = BINS
+    ) -> "NumberDistribution":
+        """Of the training values, with the atoms, bins and smoothing that the validation values like best.
+
+        Args:
+            column: of the values.
+            train, validation: values, NaN where missing, (B) each.
+            choices: numbers of bins to choose from.
+        """
         (learned, often), (watched, times) = (_different(values) for values in (train, validation))
         present = train[~train.isnan()].numpy()
         best, highest = None, -torch.inf
         for atoms in _atom_sets(column, present):
-            for most in BINS:
+            for most in choices:
                 bins = NumberBins.of(column, present, most, atoms)
                 frequency, seen = (_frequencies(bins, *pair) for pair in ((learned, often), (watched, times)))
                 tried = cls(bins, smoothed(frequency, seen))
@@ -165,6 +173,24 @@ class NumberDistribution:
     def log_prob(self, values: Tensor) -> Tensor:
         """Exact log-likelihood of values, a mass or a density as the column has it: (B)."""
         return self.log_mass[self.bins.codes(values)] + self.bins.log_spread(values)
+
+    def grouped(self, most: int) -> Tensor:
+        """A group for each part, (parts): frequent atoms and missing alone, about `most` of the others, alike in mass.
+
+        What a joint model learns about a group of parts it learns from enough rows.
+        """
+        mass, places = self.log_mass.exp(), self.bins.places
+        parts = torch.arange(len(mass))
+        alone = ((parts > self.bins.bins + 1) & (mass >= 1 / most)) | places.isnan()
+        order = parts[~alone][places[~alone].argsort()]
+        here = mass[order]
+        share = (here.cumsum(0) - here / 2) / here.sum()
+        group = torch.empty_like(parts)
+        group[order] = (share * max(1, ceil(most * float(here.sum())))).long()
+        group[alone] = most + parts[alone]
+        _, renumbered = group.unique(return_inverse=True)
+        assert isinstance(renumbered, Tensor)
+        return renumbered
 
 
 def smoothed(frequency: Tensor, seen: Tensor) -> Tensor:

@@ -1,0 +1,255 @@
+"""Rows of categories and numbers, one column after another in any order: exact likelihoods."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from tessella import checks
+from tessella.contracts import Batch
+from tessella.data.tables.bins import NumberDistribution
+from tessella.data.tables.shape import TableShape
+from tessella.densities import intervals
+from tessella.densities.number_parts import NumberParts, PlacedNumbers, Sizes
+from tessella.densities.part_tables import PartGroups, PartTable
+from tessella.nets import AnyOrder, RaggedLogits
+
+EMBEDDED = 0.1  # size of what the network is told about a value, at the start
+JEFFREYS = 0.5  # rows that every part is given before counting
+
+
+class PlacedRows(NamedTuple):
+    """Rows as the density sees them, their N columns in the table's order."""
+
+    flat: Tensor
+    """The part that each column is in, (B, N), counted through all columns: its category, or the part of its number."""
+    place: Tensor
+    """Where in its group of parts a number lies, (B, N); 0 for categories."""
+    numbers: PlacedNumbers | None
+    """Of the last columns."""
+
+
+class Autoregressive(nn.Module):
+    """p_s(x) = prod_t pi_k(x_s(<t)) p_in(x_s(t) | k, x_s(<t)),  k = the part that holds x_s(t), for every order s.
+
+    Each conditional is a disjoint mixture: one part of the column, one component. A category is a part, and nothing
+    has to be known inside; the parts of a number are `NumberParts`, and inside a bin or tail its density is that of
+    `densities.intervals`. Likelihoods are masses in categories, integers and atoms, and densities in real numbers.
+
+    The N columns are the table's categorical variables that are no indicators, then its numbers, each with what its
+    indicator says: a missing number, or one of the encoding's atoms, is a part.
+
+    Args:
+        shape: of the table.
+        sizes: (bins, atoms, groups) of each of its numbers, see `PartGroups`.
+        width, layers, dropout, fast: of the network, see `AnyOrder`.
+
+    >>> density = Autoregressive(TableShape((2, 3)), (), width=8, layers=1)
+    >>> density(density.place(torch.tensor([[1, 2]])), torch.tensor([[1, 0]])).exp()
+    tensor([[0.5000, 0.3333]], grad_fn=<ExpBackward0>)
+    """
+
+    categorical: Tensor
+    indicator: Tensor
+    offset: Tensor
+    count: Tensor
+
+    def __init__(
+        self,
+        shape: TableShape,
+        sizes: Sequence[tuple[int, int, int]],
+        width: int,
+        layers: int,
+        dropout: float = 0.0,
+        fast: bool = False,
+    ):
+        super().__init__()
+        if len(sizes) != shape.numbers:
+            raise ValueError(f"sizes: got {len(sizes)}; expected {shape.numbers}, (bins, atoms, groups) of each number")
+        self.shape = shape
+        others = [shape.counts[i] - 1 if i >= 0 else 0 for i in shape.indicators]
+        parts = [Sizes(bins, atoms, other) for (bins, atoms, _), other in zip(sizes, others, strict=True)]
+        self.numbers = NumberParts(parts, shape.whole) if parts else None
+        self.variables = _categorical(shape)
+        self.categories = len(self.variables)
+        self.counts = (*(shape.counts[j] for j in self.variables), *(size.parts for size in parts))
+        own = torch.tensor(self.counts)
+        for name, buffer in {
+            "categorical": torch.tensor(self.variables, dtype=torch.int64),
+            "indicator": torch.tensor(shape.indicators, dtype=torch.int64),
+            "count": torch.tensor(shape.counts),
+            "offset": own.cumsum(0) - own,
+        }.items():
+            self.register_buffer(name, buffer, persistent=False)
+        self.net = AnyOrder(len(self.counts), width, layers, dropout, fast)
+        rows = [(part.parts, groups + part.others) for part, (_, _, groups) in zip(parts, sizes, strict=True)]
+        self.groups = PartGroups(sum(self.counts[: self.categories]), rows, others)
+        self.embed = PartTable(self.groups, width, EMBEDDED)
+        self.head = PartTable(self.groups, width, 0.0)
+        self.bias = nn.Parameter(torch.zeros(sum(self.counts)))
+        self.logits = RaggedLogits(self.counts)
+        self.inside = _Inside(self.groups, width) if parts else None
+
+    @property
+    def columns(self) -> int:
+        """N."""
+        return len(self.counts)
+
+    def place(self, codes: Tensor, numbers: Tensor | None = None) -> PlacedRows:
+        """A batch of the table, codes (B, G) and numbers (B, R), by its parts."""
+        checks.indices("codes", codes, (len(codes), len(self.shape.counts)), self.count)
+        if (numbers is None) != (self.numbers is None):
+            expected = f"(B, {self.shape.numbers})" if self.shape.numbers else "none"
+            raise ValueError(f"numbers: got {'none' if numbers is None else 'some'}; expected {expected}")
+        codes = codes.long()
+        categories = codes.index_select(1, self.categorical) + self.offset[: self.categories]
+        if self.numbers is None or numbers is None:
+            return PlacedRows(categories, self.bias.new_zeros(()).expand(categories.shape), None)
+        checks.finite("numbers", numbers)
+        placed = self.numbers(numbers.double(), self._states(codes), self.bias.dtype)
+        flat = placed.part + self.offset[self.categories :]
+        place = functional.pad(self._place(flat, placed), (self.categories, 0))
+        return PlacedRows(torch.cat([categories, flat], 1), place, placed)
+
+    def forward(self, rows: PlacedRows, order: Tensor | None = None) -> Tensor:
+        """log p(x_j | those before j in the order) of every column, (B, N), in the table's order.
+
+        Args:
+            rows: by their parts.
+            order: of the columns, one for each row, (B, N); None for the table's own.
+        """
+        given = torch.arange(self.columns, device=rows.flat.device).expand_as(rows.flat) if order is None else order
+        states = self.net(self._told(rows, order), given)
+        if order is not None:
+            states = _back(states, order)
+        log_prob: Tensor = self.logits(states, self.head.all(self.groups), self.bias, rows.flat - self.offset)
+        if rows.numbers is None:
+            return log_prob
+        inner = self._log_inside(rows, states[:, self.categories :], slice(0, None))
+        return log_prob + functional.pad(inner, (self.categories, 0))
+
+    def conditional(self, rows: PlacedRows, column: int, known: Sequence[int]) -> tuple[Tensor, Tensor]:
+        """log P of every part of a column given the known ones, (B, K), and log p of the value that is there, (B)."""
+        order = torch.tensor([*known, column], device=rows.flat.device).expand(len(rows.flat), -1)
+        state = self.net(self._told(rows, order), order)[:, -1]
+        table = self.log_table(column, state)
+        log_prob = table.gather(1, (rows.flat - self.offset)[:, column, None])[:, 0]
+        if column >= self.categories:
+            number = column - self.categories
+            log_prob = log_prob + self._log_inside(rows, state[:, None], slice(number, number + 1))[:, 0]
+        return table, log_prob
+
+    def log_table(self, column: int, state: Tensor) -> Tensor:
+        """log P of every part of a column from its state, (B, width) -> (B, K)."""
+        own = self.logits.own(column)
+        return functional.linear(state, self.head.all(self.groups)[own], self.bias[own]).log_softmax(-1)
+
+    def complete(self, batch: Batch, known: Sequence[int], drawn: Sequence[int]) -> Batch:
+        """Rows whose known columns stay, and others are drawn given them, one after another as in `drawn`."""
+        codes, numbers = (*(part.clone() for part in batch), None)[:2]
+        assert codes is not None
+        walk, kept = self.net.walk(len(codes)), set(known)
+        for column in (*known, *drawn):
+            state = walk.ask(column)
+            if column not in kept:
+                self._draw(column, state, codes, numbers)
+            walk.tell(column, self._told_one(column, codes, numbers))
+        return (codes,) if numbers is None else (codes, numbers)
+
+    def arrange(self, found: Sequence[NumberDistribution], groups: Sequence[Tensor]) -> None:
+        """Bins, atoms and groups of the numbers, as many as `sizes` says."""
+        if self.numbers is not None:
+            self.numbers.arrange([one.bins for one in found])
+            self.groups.arrange(found, groups)
+
+    @torch.no_grad()
+    def start(self, rows: PlacedRows) -> None:
+        """Begin as independent columns, log P_k = log (n_k + 1/2) / (n + K / 2)."""
+        n = torch.bincount(rows.flat.flatten(), minlength=len(self.bias)).double()
+        count = torch.tensor(self.counts, device=n.device)
+        total = (len(rows.flat) + JEFFREYS * count.double()).repeat_interleave(count)
+        self.bias.copy_((n + JEFFREYS).log() - total.log())
+
+    def _told(self, rows: PlacedRows, order: Tensor | None) -> Tensor:
+        """What the network is told about values: of all columns, or of those in an order (B, n): (B, n, width)."""
+        both = (rows.flat, rows.place) if order is None else (x.gather(1, order) for x in (rows.flat, rows.place))
+        told: Tensor = self.embed(self.groups, *both)
+        return told
+
+    def _place(self, flat: Tensor, placed: PlacedNumbers) -> Tensor:
+        """Where in its group a number lies, by its part and where it is inside."""
+        return self.groups.centre[flat] + self.groups.radius[flat] * placed.position
+
+    def _log_inside(self, rows: PlacedRows, states: Tensor, own: slice) -> Tensor:
+        """log p_in of some of the numbers, from the states (B, n, width) of their columns: (B, n)."""
+        assert self.inside is not None
+        assert rows.numbers is not None
+        where = intervals.Places(*(part[:, own] for part in rows.numbers.where))
+        flat = rows.flat[:, self.categories :][:, own]
+        log_density = intervals.log_density(where, self.inside(self.groups, flat, states))
+        return torch.where(rows.numbers.inside[:, own], log_density, 0)
+
+    def _draw(self, column: int, state: Tensor, codes: Tensor, numbers: Tensor | None) -> None:
+        """Write a value of that column, whose state is (B, width), into every row."""
+        part = torch.multinomial(self.log_table(column, state).exp(), 1)[:, 0]
+        if column < self.categories:
+            codes[:, self.variables[column]] = part
+            return
+        assert self.inside is not None
+        assert self.numbers is not None
+        assert numbers is not None
+        number = column - self.categories
+        shape = self.inside(self.groups, part + self.offset[column], state)
+        value, said = self.numbers.draw(number, part, shape)
+        numbers[:, number] = value.to(numbers.dtype)
+        if self.shape.indicators[number] >= 0:
+            codes[:, self.shape.indicators[number]] = said
+
+    def _told_one(self, column: int, codes: Tensor, numbers: Tensor | None) -> Tensor:
+        """`_told` of one column of a batch, (B, width)."""
+        if self.numbers is None or numbers is None or column < self.categories:
+            flat = codes[:, self.variables[column]] + self.offset[column]
+            place = torch.zeros_like(flat)
+        else:
+            number = column - self.categories
+            own = slice(number, number + 1)
+            placed = self.numbers(numbers[:, own].double(), self._states(codes)[:, own], self.bias.dtype, number)
+            flat = placed.part + self.offset[column]
+            flat, place = flat[:, 0], self._place(flat, placed)[:, 0]
+        told: Tensor = self.embed(self.groups, flat, place)
+        return told
+
+    def _states(self, codes: Tensor) -> Tensor:
+        """What the indicators say about the numbers, (B, R): 1 where a number is there."""
+        return torch.where(self.indicator >= 0, codes[:, self.indicator.clamp_min(0)], 1)
+
+
+class _Inside(nn.Module):
+    """m, log s = w_g . h + b_k: the density inside part k of group g, from the state h of its column."""
+
+    def __init__(self, groups: PartGroups, width: int):
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(groups.rows - groups.categories, 2 * width))
+        self.bias = nn.Parameter(torch.zeros(len(groups.row) - groups.categories, 2))
+
+    def forward(self, groups: PartGroups, part: Tensor, states: Tensor) -> Tensor:
+        """Parts of numbers (*batch), counted through all columns, states (*batch, width) -> (*batch, 2)."""
+        weight = functional.embedding(groups.row[part] - groups.categories, self.weight).unflatten(-1, (2, -1))
+        bias = functional.embedding(part - groups.categories, self.bias)
+        shape: Tensor = (weight * states[..., None, :]).sum(-1) + bias
+        return shape
+
+
+def _categorical(shape: TableShape) -> list[int]:
+    """Variables that are columns of their own; the one that a table of numbers alone must have says nothing."""
+    own = [j for j in range(len(shape.counts)) if j not in shape.indicators]
+    return [] if shape.numbers and shape.counts == (1,) else own
+
+
+def _back(states: Tensor, order: Tensor) -> Tensor:
+    """States (B, N, width) in an order, in the table's."""
+    rows, columns = order.shape
+    place = order.argsort(1) + columns * torch.arange(rows, device=order.device)[:, None]
+    return states.flatten(0, 1).index_select(0, place.flatten()).view_as(states)

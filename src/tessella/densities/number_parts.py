@@ -1,0 +1,140 @@
+"""Columns of numbers as parts of the line: bins and tails with densities inside, atoms, and what is no number."""
+
+from collections.abc import Sequence
+from math import log
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from tessella.data.tables.bins import NumberBins
+from tessella.densities import intervals
+from tessella.densities.intervals import Places
+
+QUARTER = 0.25  # sums of quarters of finite numbers are finite
+
+
+class Sizes(NamedTuple):
+    """How many parts of each kind a column has, besides its two tails."""
+
+    bins: int
+    atoms: int
+    others: int
+    """What may be said instead of a number: missing, or one of the atoms that the table's encoding knows of."""
+
+    @property
+    def parts(self) -> int:
+        """All of them."""
+        return self.bins + 2 + self.atoms + self.others
+
+
+class PlacedNumbers(NamedTuple):
+    """Numbers by their parts, (B, n) each."""
+
+    part: Tensor
+    inside: Tensor
+    """Whether the part is an interval, with a density inside."""
+    where: Places
+    """Where in it; anywhere for other parts."""
+    position: Tensor
+    """The same from -1 to 1, 0 for other parts."""
+
+
+class NumberParts(nn.Module):
+    """v <-> (part, t): the parts of a column are its lower tail, bins, upper tail, atoms, and what is no number.
+
+    In a bin t = (v - edge) / width; in a tail at distance d, t = d / (L + d), L the span of the bins, so that uniform t
+    means the density L / (L + d)^2. On a grid, numbers are integers, and those that are no atoms are closed up,
+    v' = v - #{atoms < v}, as in `NumberBins`. Everything is in double precision, the units of the table.
+
+    Args:
+        sizes: of each of the R columns.
+        whole: whether each is on a grid.
+    """
+
+    edges: Tensor
+    atoms: Tensor
+    bins: Tensor
+    other: Tensor
+    whole: Tensor
+
+    def __init__(self, sizes: Sequence[Sizes], whole: Sequence[bool]):
+        super().__init__()
+        self.sizes = tuple(sizes)
+        most = max(size.bins for size in sizes) + 1, max(1, *(size.atoms for size in sizes))
+        edges, atoms = (torch.full((len(sizes), n), torch.inf, dtype=torch.float64) for n in most)
+        for row, size in zip(edges, sizes, strict=True):
+            row[: size.bins + 1] = torch.linspace(0, size.bins, size.bins + 1)
+        self.register_buffer("edges", edges)  # (R, bins + 1), infinity behind those of a column
+        self.register_buffer("atoms", atoms)
+        self.register_buffer("bins", torch.tensor([size.bins for size in sizes]), persistent=False)
+        self.register_buffer("other", torch.tensor([s.parts - s.others for s in sizes]), persistent=False)
+        self.register_buffer("whole", torch.tensor(list(whole)), persistent=False)
+
+    def arrange(self, found: Sequence[NumberBins]) -> None:
+        """Bins and atoms of the columns, as many as `sizes` says."""
+        for j, column in enumerate(found):
+            self.edges[j, : len(column.edges)] = column.edges
+            self.atoms[j, : len(column.atoms)] = column.atoms
+
+    def forward(self, values: Tensor, state: Tensor, dtype: torch.dtype, column: int | None = None) -> PlacedNumbers:
+        """Numbers of all columns or of one, (B, n), and states, 1 where the number is there, to their parts."""
+        own = slice(None) if column is None else slice(column, column + 1)
+        edges, atoms, whole, bins, other = (
+            table[own] for table in (self.edges, self.atoms, self.whole[:, None], self.bins[:, None], self.other)
+        )
+        there = state.mT == 1
+        v = torch.where(there, values.mT, edges[:, :1]).contiguous()  # (n, B)
+        below = torch.searchsorted(atoms, v)
+        rest = torch.where(whole, v - below, v)
+        nearest = below.clamp_max(atoms.shape[1] - 1)
+        atom = there & (atoms.gather(1, nearest) == v)
+        part = torch.searchsorted(edges, rest, right=True)
+        t, log_even = _inside(rest, part, edges, bins, whole)
+        inside = there & ~atom
+        part = torch.where(atom, bins + 2 + nearest, part)
+        part = torch.where(there, part, other[:, None] + state.mT - (state.mT > 1).long())
+        where = intervals.places(t.mT, log_even.mT, whole.expand_as(t).mT, dtype)
+        middle = t + torch.where(whole, 0.5 * log_even.exp(), 0)
+        position = torch.where(inside, 2 * middle - 1, 0).mT.to(dtype)
+        return PlacedNumbers(part.mT, inside.mT, where, position)
+
+    def draw(self, column: int, part: Tensor, shape: Tensor) -> tuple[Tensor, Tensor]:
+        """Values of these parts of a column, (B), and states: 1 where a number is there.
+
+        Args:
+            column: which.
+            part: (B).
+            shape: of the density inside, (B, 2).
+        """
+        size, whole = self.sizes[column], bool(self.whole[column])
+        edges = self.edges[column, : size.bins + 1]
+        t, span = intervals.draw(shape), edges[-1] - edges[0]
+        far, bin_ = span * t / (1 - t), (part - 1).clamp(0, size.bins - 1)
+        rest = edges[bin_] + t * edges.diff()[bin_]
+        far, rest = (far.floor(), rest.floor()) if whole else (far, rest)
+        rest = torch.where(part == 0, edges[0] - float(whole) - far, rest)
+        rest = torch.where(part == size.bins + 1, edges[-1] + far, rest)
+        atoms = self.atoms[column]
+        if whole:  # open the gaps that atoms leave
+            rest = rest + torch.searchsorted(atoms - torch.arange(len(atoms), device=atoms.device), rest, right=True)
+        atom = (part - size.bins - 2).clamp(0, len(atoms) - 1)
+        values = torch.where(part > size.bins + 1, atoms[atom], rest)
+        said = part - int(self.other[column])
+        there = said < 0
+        return torch.where(there, values, 0), torch.where(there, 1, said + (said > 0))
+
+
+def _inside(rest: Tensor, part: Tensor, edges: Tensor, bins: Tensor, whole: Tensor) -> tuple[Tensor, Tensor]:
+    """t of closed-up numbers (n, B) in their bin or tail, and log dt, or log dt/dv."""
+    right = part.clamp(max=bins).clamp_min(1)
+    left, end = edges.gather(1, right - 1), edges.gather(1, right)
+    first, last = QUARTER * edges[:, :1], QUARTER * edges.gather(1, bins)
+    rest4, step = QUARTER * rest, QUARTER * whole
+    away = torch.where(part == 0, first - rest4 - step, rest4 - last).clamp_min(0)
+    span = last - first
+    reach = span + away
+    tail = (part == 0) | (part == bins + 1)
+    beyond = log(QUARTER) + span.log() - reach.log() - (reach + step).log()
+    width = end - left
+    return torch.where(tail, away / reach, (rest - left) / width), torch.where(tail, beyond, -width.log())

@@ -1,0 +1,169 @@
+"""Rows of a mixed table by an exact density in any order: trained, scored, drawn, asked."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from tessella.contracts import Batch
+from tessella.densities import Autoregressive
+from tessella.models.semidiscrete import log_mean_exp
+from tessella.nets.ragged import ragged_cells
+from tessella.progress import counted
+
+NUMBERS_AT_ONCE = {"cpu": 2**24}
+NUMBERS_AT_ONCE_ELSEWHERE = 2**28
+ORDERS_SEED = 2026
+
+
+class AutoregressiveTable(nn.Module):
+    """log p(row) = log 1/S sum_s p_s(row), exact: the mean of distributions, one for each of S orders, is one too.
+
+    The first order is the table's own; the others, some columns before the rest, are drawn once, by a fixed seed.
+    Training draws an order for every row. `Trainable`, `Likelihood`.
+
+    Args:
+        density: p_s of the rows of a table.
+        natural: share of the training rows that are learned in the table's own order.
+        given: share of those that are learned with some columns first, as many as they may be, and both these and the
+            others in the table's order: what `complete` and `conditional` ask for. The rest are learned in any order.
+        orders: S where a call does not say.
+    """
+
+    exact = True
+    started: Tensor
+
+    def __init__(self, density: Autoregressive, natural: float = 0.25, given: float = 0.5, orders: int = 1):
+        super().__init__()
+        if not (natural >= 0 and given >= 0 and natural + given <= 1):
+            raise ValueError(f"natural, given: got {natural} and {given}; expected shares, together at most 1")
+        _check_orders(orders)
+        self.density, self.natural, self.given, self.orders = density, natural, given, orders
+        self.register_buffer("started", torch.zeros((), dtype=torch.bool))
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return self.density.bias.device
+
+    def loss(self, *batch: Tensor) -> Tensor:
+        """Mean of -log p_s over a batch, s drawn for each row: the training objective."""
+        rows = self.density.place(*batch)
+        log_prob: Tensor = self.density(rows, self._drawn_orders(rows.flat))
+        return -log_prob.sum(-1).mean()
+
+    def nll(self, *batch: Tensor) -> Tensor:
+        """-log p of every row, (B)."""
+        return -self.log_prob(*batch)
+
+    @torch.no_grad()
+    def initialize(self, *batch: Tensor) -> None:
+        """`start` from a batch, where it did not start from more rows before."""
+        if not bool(self.started):
+            self.start(*batch)
+
+    @torch.no_grad()
+    def start(self, *batch: Tensor) -> None:
+        """Begin as independent columns, with the frequencies of these rows."""
+        self.density.start(self.density.place(*batch))
+        self.started.fill_(True)
+
+    def log_prob(self, *batch: Tensor, samples: int | None = None, orders: int | None = None) -> Tensor:
+        """Exact log-likelihood of each row, (B).
+
+        Args:
+            batch: of the table.
+            samples: none are needed; bounds do.
+            orders: S; more make an ensemble, each member a pass.
+        """
+        chosen = self.some_orders(self.orders if orders is None else orders)
+        parts: list[Batch] = list(zip(*(part.split(self._rows_at_once) for part in batch), strict=True))
+        return torch.cat([self._log_prob(part, chosen) for part in counted(parts)])
+
+    def sample(self, rows: int) -> Batch:
+        """New rows, each in one of the orders that `log_prob` is the mean of."""
+        codes = torch.zeros(rows, len(self.density.shape.counts), dtype=torch.int64, device=self.device)
+        numbers = torch.zeros(rows, self.density.shape.numbers, dtype=torch.float64, device=self.device)
+        return self.complete(*((codes, numbers) if self.density.shape.numbers else (codes,)), known=())
+
+    @torch.no_grad()
+    def complete(self, *batch: Tensor, known: Sequence[int]) -> Batch:
+        """Rows whose known columns are kept, the others drawn given them: exact, one small step a column.
+
+        The known columns come first, in the table's order: p(others | known) of that member of the family of orders.
+
+        Args:
+            batch: rows of the table; what is said about other columns makes no difference.
+            known: columns that are kept, by their place among those of the density.
+        """
+        self._check_columns("known", known)
+        rows, known = len(batch[0]), sorted(known)
+        if rows < 1:
+            raise ValueError(f"rows: got {rows}; expected at least 1")
+        orders = self.some_orders(self.orders)
+        member = torch.randint(len(orders), (rows,), device=self.device)
+        drawn = [part.clone() for part in batch]
+        for i, order in enumerate(orders):
+            rest = [column for column in order if column not in known]
+            for own in counted((member == i).nonzero()[:, 0].split(self._rows_at_once)):
+                made = self.density.complete(tuple(part[own] for part in batch), known, rest)
+                for part, new in zip(drawn, made, strict=True):
+                    part[own] = new
+        return tuple(drawn)
+
+    @torch.no_grad()
+    def conditional(self, *batch: Tensor, column: int, known: Sequence[int]) -> tuple[Tensor, Tensor]:
+        """P(part of a column | known columns) and log p(value | known columns), exact; known first, in table order.
+
+        Args:
+            batch: rows of the table.
+            column: which, by its place among those of the density.
+            known: others; what is said about the rest makes no difference.
+
+        Returns:
+            Probabilities of categories, or of the parts of a number, (B, K), and log p of what is there, (B).
+        """
+        self._check_columns("known, column", [*known, column])
+        parts: list[Batch] = list(zip(*(part.split(self._rows_at_once) for part in batch), strict=True))
+        found = [self.density.conditional(self.density.place(*part), column, sorted(known)) for part in parts]
+        return torch.cat([table for table, _ in found]).exp(), torch.cat([log_prob for _, log_prob in found])
+
+    def some_orders(self, number: int) -> list[list[int]]:
+        """The first so many of the model's orders, its own sequence of them."""
+        _check_orders(number)
+        generator, columns = torch.Generator().manual_seed(ORDERS_SEED), torch.arange(self.density.columns)
+        noise = torch.rand(number, len(columns) + 1, generator=generator)
+        behind = noise[:, 1:] > noise[:, :1]
+        behind[0] = False
+        orders: list[list[int]] = (columns + len(columns) * behind).argsort(1).tolist()
+        return orders
+
+    def _log_prob(self, batch: Batch, orders: Sequence[Sequence[int]]) -> Tensor:
+        rows = self.density.place(*batch)
+        others = (torch.tensor(order, device=self.device).expand_as(rows.flat) for order in orders[1:])
+        return log_mean_exp(torch.stack([self.density(rows, order).sum(-1) for order in (None, *others)]))
+
+    def _drawn_orders(self, like: Tensor) -> Tensor:
+        """An order for each row, (B, N), drawn on the device by sorting numbers: no host sync."""
+        rows, columns = like.shape
+        kind, share = torch.rand(2, rows, 1, device=like.device)
+        noise, place = torch.rand(rows, columns, device=like.device), torch.arange(columns, device=like.device)
+        behind = columns * (noise > share)  # of columns that are not among those that come first
+        key = torch.where(kind < self.natural + self.given, place + behind, noise)
+        return torch.where(kind < self.natural, place, key).argsort(1)
+
+    @property
+    def _rows_at_once(self) -> int:
+        numbers = 12 * self.density.columns * self.density.net.width + 3 * ragged_cells(self.density.counts)
+        return max(1, NUMBERS_AT_ONCE.get(self.device.type, NUMBERS_AT_ONCE_ELSEWHERE) // numbers)
+
+    def _check_columns(self, name: str, columns: Sequence[int]) -> None:
+        if len(set(columns)) < len(columns) or not all(0 <= column < self.density.columns for column in columns):
+            raise ValueError(
+                f"{name}: got {list(columns)}; expected different columns, 0 to {self.density.columns - 1}"
+            )
+
+
+def _check_orders(orders: int) -> None:
+    if orders < 1:
+        raise ValueError(f"orders: got {orders}; expected at least 1")

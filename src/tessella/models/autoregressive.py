@@ -1,0 +1,73 @@
+"""Exact models of mixed tables, described: one network for every order of the columns."""
+
+from dataclasses import dataclass, replace
+
+from tessella.contracts import Batch
+from tessella.data.tables.bins import BINS, NumberDistribution
+from tessella.data.tables.columns import Column
+from tessella.data.tables.shape import TableShape
+from tessella.densities import Autoregressive
+from tessella.models.any_order import AutoregressiveTable
+from tessella.models.tables import Started, StartOptions, TableConfig
+
+
+@dataclass(frozen=True)
+class AutoregressiveConfig(TableConfig, kind="autoregressive"):
+    """`AutoregressiveTable`: exact, categories and numbers, any order."""
+
+    width: int = 128
+    """Of the residual stream."""
+    layers: int = 3
+    """Attention layers."""
+    dropout: float = 0.1
+    """Share that is left out in training; more for small tables."""
+    natural: float = 0.25
+    """Share of the training rows that are learned in the table's own order."""
+    given: float = 0.5
+    """Share of those that are learned with some columns first, and else in the table's order; the rest in any order."""
+    orders: int = 1
+    """Orders that a likelihood is the mean of."""
+    bins: int = 64
+    """Of a number, at most."""
+    groups: int = 48
+    """Of the parts of a number, about: what the network learns about parts it learns about groups, see `PartGroups`."""
+    sizes: tuple[tuple[int, int, int], ...] = ()
+    """Bins, atoms and groups of each number: what `start` found in the rows."""
+    fast: bool = True
+    """On a GPU, attention multiplies in bfloat16 and trains with fused kernels."""
+
+    def build(self, shape: TableShape) -> AutoregressiveTable:
+        if len(self.sizes) != shape.numbers:
+            raise ValueError(
+                f"sizes: got {len(self.sizes)}, which leaves them to the rows; expected those that `start` found for "
+                f"{shape.numbers} numbers"
+            )
+        density = Autoregressive(shape, self.sizes, self.width, self.layers, self.dropout, self.fast)
+        return AutoregressiveTable(density, self.natural, self.given, self.orders)
+
+    def start(self, shape: TableShape, train: Batch, validation: Batch, options: StartOptions | None = None) -> Started:
+        """Independent columns; the bins and atoms of each number those that the validation rows like best."""
+        found = number_distributions(shape, train, validation, self.bins)
+        groups = [one.grouped(self.groups) for one in found]
+        pairs = zip(found, groups, strict=True)
+        sizes = tuple((one.bins.bins, len(one.bins.atoms), int(group.max()) + 1) for one, group in pairs)
+        config = replace(self, sizes=sizes)
+        model = config.build(shape)
+        model.density.arrange(found, groups)
+        model.start(*train)
+        return Started(model, config, "independent columns")
+
+
+def number_distributions(shape: TableShape, train: Batch, validation: Batch, most: int) -> list[NumberDistribution]:
+    """Of each number of a table, of the values that are there, with at most so many bins."""
+    choices = [bins for bins in BINS if bins <= most] or [most]
+    found = []
+    for j, indicator in enumerate(shape.indicators):
+        learned, watched = (
+            numbers[:, j] if indicator < 0 else numbers[codes[:, indicator] == 1, j]
+            for codes, numbers in ((batch[0].cpu(), batch[1].cpu()) for batch in (train, validation))
+        )
+        low, high = (float(learned.min()), float(learned.max())) if len(learned) else (0.0, 1.0)
+        column = Column(f"number {j}", "count" if shape.whole[j] else "continuous", low=low, high=max(high, low + 1))
+        found.append(NumberDistribution.of(column, learned.contiguous(), watched.contiguous(), choices))
+    return found

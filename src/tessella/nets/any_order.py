@@ -1,0 +1,73 @@
+"""One causal transformer for every order of the columns."""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from tessella.nets.attention import AttentionBlock, KeysValues, Stack
+
+EXPANSION = 4  # of the hidden layers
+NAMED = 0.02  # size of names at the start
+
+
+class AnyOrder(nn.Module):
+    """h_t = norm blocks(v_s(t-1) + source_s(t-1) + asked_s(t))_t: what is known before column s(t) of the order s.
+
+    A token says what the value before was, which column it came from, and which column is asked for next; attention is
+    causal. So one pass gives the states of a whole row in any order, and each row of a batch may have its own.
+
+    Args:
+        columns: N.
+        width: size of the residual stream; heads of 32 dimensions where it divides.
+        layers: number of attention + MLP blocks.
+        dropout: share of what each block adds that is left out in training; for small tables.
+        fast: see `Transformer`.
+    """
+
+    def __init__(self, columns: int, width: int, layers: int, dropout: float = 0.0, fast: bool = False):
+        super().__init__()
+        self.columns, self.width = columns, width
+        self.source, self.asked = (nn.Parameter(NAMED * torch.randn(columns, width)) for _ in range(2))
+        blocks = (AttentionBlock(width, EXPANSION, dropout) for _ in range(layers))
+        self.blocks = Stack(blocks, causal=True, fast=fast)
+        self.norm = nn.LayerNorm(width)
+
+    def forward(self, values: Tensor, order: Tensor) -> Tensor:
+        """States, in the order.
+
+        Args:
+            values: of the columns in this order, the last of which nobody is told, (B, n, width).
+            order: which columns, n of them or all, (B, n).
+        """
+        told = values[:, :-1] + functional.embedding(order[:, :-1], self.source)
+        tokens = functional.pad(told, (0, 0, 1, 0)) + functional.embedding(order, self.asked)
+        states: Tensor = self.norm(self.blocks(tokens)).to(values.dtype)
+        return states
+
+    def walk(self, rows: int) -> "Walk":
+        """The same, column after column, for values that become known on the way; one order for all rows."""
+        return Walk(self, rows)
+
+
+class Walk:
+    """The state of one column after another, each token once through the network: keys and values are kept.
+
+    Args:
+        net: of the states.
+        rows: B.
+    """
+
+    def __init__(self, net: AnyOrder, rows: int):
+        self.net = net
+        self.told = net.source.new_zeros(rows, 1, net.width)
+        self.kept: list[KeysValues] | None = None
+
+    def ask(self, column: int) -> Tensor:
+        """What is known about a column, (B, width)."""
+        h, self.kept = self.net.blocks.after(self.told + self.net.asked[column], self.kept)
+        state: Tensor = self.net.norm(h)[:, 0].to(self.told.dtype)
+        return state
+
+    def tell(self, column: int, values: Tensor) -> None:
+        """Its value, (B, width), once it was asked for."""
+        self.told = (values + self.net.source[column])[:, None]

@@ -1,0 +1,91 @@
+"""Categories of many variables at once, where some have two and others thousands."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+SMALL = 63  # categories; variables of at most so many are computed together
+
+
+class RaggedLogits(nn.Module):
+    """log P_j(k | h_j) = log softmax_k(w_jk . h_j + b_jk), for N variables j of K_j categories.
+
+    The tables w (sum K, width) and b (sum K) are flat: variable j owns the entries offset_j, ..., offset_j + K_j - 1.
+    Variables with similarly many categories are computed as one rectangle, so that a column of names is not what the
+    others pay for: at most twice the memory that the logits need, beyond the first 63 of a variable.
+
+    Args:
+        counts: K_j.
+
+    >>> logits = RaggedLogits((2, 4))
+    >>> logits(torch.randn(1, 2, 3), torch.zeros(6, 3), torch.zeros(6), torch.tensor([[0, 3]])).exp()
+    tensor([[0.5000, 0.2500]])
+    """
+
+    by_size: Tensor | None
+    back: Tensor
+
+    def __init__(self, counts: Sequence[int]):
+        super().__init__()
+        self.counts = tuple(counts)
+        groups = alike(counts)
+        order = torch.tensor([j for group in groups for j in group])
+        sorted_already = bool((order.diff() > 0).all())
+        self.register_buffer("by_size", None if sorted_already else order, persistent=False)
+        self.register_buffer("back", order.argsort(), persistent=False)
+        self.sizes = [len(group) for group in groups]
+        self.rectangles = nn.ModuleList(_Rectangle(counts, group) for group in groups)
+
+    def forward(self, states: Tensor, weight: Tensor, bias: Tensor, codes: Tensor) -> Tensor:
+        """States (B, N, width), tables w and b, codes (B, N) -> log P_j(c_j | h_j), (B, N)."""
+        if self.by_size is not None:
+            states, codes = states.index_select(1, self.by_size), codes.index_select(1, self.by_size)
+        parts = zip(self.rectangles, states.split(self.sizes, 1), codes.split(self.sizes, 1), strict=True)
+        log_prob = torch.cat([rectangle(own, weight, bias, code) for rectangle, own, code in parts], 1)
+        return log_prob if self.by_size is None else log_prob.index_select(1, self.back)
+
+    def own(self, variable: int) -> slice:
+        """Where the categories of a variable lie in the tables."""
+        start = sum(self.counts[:variable])
+        return slice(start, start + self.counts[variable])
+
+
+class _Rectangle(nn.Module):
+    """log P_j(c_j | h_j) of some variables, whose tables are one rectangle (n, K), K the largest of their counts."""
+
+    entry: Tensor
+    absent: Tensor
+
+    def __init__(self, counts: Sequence[int], variables: Sequence[int]):
+        super().__init__()
+        own, count = torch.tensor(variables), torch.tensor(list(counts))
+        category = torch.arange(int(count[own].max()))
+        absent = category >= count[own, None]
+        entry = ((count.cumsum(0) - count)[own, None] + category).masked_fill(absent, 0)
+        self.register_buffer("entry", entry, persistent=False)
+        self.register_buffer("absent", absent, persistent=False)
+
+    def forward(self, states: Tensor, weight: Tensor, bias: Tensor, codes: Tensor) -> Tensor:
+        """Of the states (B, n, width) and codes (B, n) of these variables: (B, n)."""
+        table = functional.embedding(self.entry, weight)  # (n, K, width)
+        added = functional.embedding(self.entry, bias[:, None])[..., 0].masked_fill(self.absent, -torch.inf)
+        logits = torch.baddbmm(added[:, None], states.transpose(0, 1), table.transpose(1, 2))  # (n, B, K)
+        loss = functional.cross_entropy(logits.flatten(0, 1), codes.T.flatten(), reduction="none")
+        return -loss.view(len(table), -1).T
+
+
+def alike(counts: Sequence[int]) -> list[list[int]]:
+    """Variables with similarly many categories together.
+
+    >>> alike([2, 20_000, 8, 300])
+    [[0, 2], [3], [1]]
+    """
+    sizes = [max(SMALL, count).bit_length() for count in counts]
+    return [[j for j, other in enumerate(sizes) if other == size] for size in sorted(set(sizes))]
+
+
+def ragged_cells(counts: Sequence[int]) -> int:
+    """Logits that `RaggedLogits` holds for a row."""
+    return sum(len(group) * max(counts[j] for j in group) for group in alike(counts))

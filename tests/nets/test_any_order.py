@@ -1,0 +1,63 @@
+"""One network for every order: what a state may know, and heads of ragged sizes."""
+
+import pytest
+import torch
+
+from tessella.nets import AnyOrder, RaggedLogits
+from tessella.nets.ragged import ragged_cells
+
+
+def scattered(module):
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.add_(0.5 * torch.randn_like(parameter))
+    return module.eval()
+
+
+def test_a_state_knows_the_values_before_it_and_which_column_is_asked_for():
+    net = scattered(AnyOrder(4, width=8, layers=2))
+    order, values = torch.tensor([[2, 0, 3, 1], [1, 3, 0, 2]]), torch.randn(2, 4, 8)
+    jacobian = torch.autograd.functional.jacobian(lambda v: net(v, order).sum(-1), values)  # (2, 4, 2, 4, 8)
+    told = jacobian.abs().sum(-1) > 0
+    assert torch.equal(told[0, :, 0], torch.ones(4, 4, dtype=torch.bool).tril(-1))
+    assert not told[0, :, 1].any()
+    asked = net(values[:1], torch.tensor([[2, 0, 1, 3]]))
+    torch.testing.assert_close(asked[:, :2], net(values, order)[:1, :2])
+    assert (asked[:, 2] - net(values, order)[:1, 2]).abs().max() > 1e-3
+
+
+def test_columns_left_out_have_no_say():
+    net = scattered(AnyOrder(4, width=8, layers=2))
+    order, values = torch.tensor([[2, 0, 3, 1]]), torch.randn(1, 4, 8)
+    torch.testing.assert_close(net(values[:, :2], order[:, :2]), net(values, order)[:, :2])
+
+
+def test_a_walk_is_the_one_pass():
+    net = scattered(AnyOrder(3, width=32, layers=2))
+    values, order = torch.randn(5, 3, 32), [2, 0, 1]
+    states, walk = net(values, torch.tensor(order).expand(5, 3)), net.walk(5)
+    for t, column in enumerate(order):
+        torch.testing.assert_close(walk.ask(column), states[:, t])
+        walk.tell(column, values[:, t])
+
+
+@pytest.mark.parametrize("counts", [(3, 70, 1, 2), (2, 2), (200,), (300, 5, 64, 63)], ids=str)
+def test_ragged_logits_are_a_softmax_for_each_variable(counts):
+    logits, states = RaggedLogits(counts), torch.randn(7, len(counts), 6)
+    weight, bias = torch.randn(sum(counts), 6), torch.randn(sum(counts))
+    codes = torch.stack([torch.randint(count, (7,)) for count in counts], 1)
+    found = logits(states, weight, bias, codes)
+    for j in range(len(counts)):
+        own = logits.own(j)
+        table = (states[:, j] @ weight[own].T + bias[own]).log_softmax(-1)
+        torch.testing.assert_close(found[:, j], table.gather(1, codes[:, j, None])[:, 0])
+
+
+def test_a_column_of_names_is_not_what_the_others_pay_for():
+    counts = (20_000, *[2] * 60, 300)
+    assert ragged_cells(counts) == 20_000 + 60 * 2 + 300
+    logits, weight = RaggedLogits(counts), torch.zeros(sum(counts), 4, requires_grad=True)
+    states, codes = torch.randn(3, 62, 4), torch.zeros(3, 62, dtype=torch.int64)
+    logits(states, weight, torch.zeros(sum(counts)), codes).sum().backward()
+    assert weight.grad.isfinite().all()
+    assert sum(buffer.numel() for buffer in logits.buffers()) < 3 * sum(counts)
