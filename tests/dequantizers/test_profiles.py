@@ -1,9 +1,10 @@
 """Starting positions from co-occurrence."""
 
+import pytest
 import torch
 
 from tessella.dequantizers import SimplexConfig, VoronoiConfig
-from tessella.dequantizers.profiles import profile_positions
+from tessella.dequantizers.profiles import profile_positions, turned
 
 
 def test_an_order_that_nobody_told_shows_in_the_positions():
@@ -36,3 +37,12 @@ def test_what_is_fixed_or_asked_to_stay_stays():
         before = cells.centre(codes)
         cells.arrange(torch.zeros(5, 2, dtype=torch.int64))
         assert torch.equal(cells.centre(codes), before)
+
+
+@pytest.mark.parametrize("dim", [2, 4, 6])
+def test_turned_axes_are_orthonormal_and_every_half_has_half_of_each(dim):
+    """Couplings keep the first or the second half of the coordinates, or the odd or the even ones."""
+    axes = turned(torch.eye(dim))
+    torch.testing.assert_close(axes @ axes.mT, torch.eye(dim))
+    for half in (axes[:, : dim // 2], axes[:, ::2]):
+        torch.testing.assert_close(half.square().sum(1), torch.full((dim,), 0.5))

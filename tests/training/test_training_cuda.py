@@ -30,6 +30,16 @@ def test_captured_losses_equal_eager_losses(tmp_path: Path):
         assert all(other[name] == pytest.approx(one[name], rel=1e-5) for name in one)
 
 
+def test_a_fused_loss_trains_with_new_noise_at_every_step(tmp_path: Path):
+    """Compiled noise has other numbers than eager noise: the same batch has another loss in every update."""
+    torch.manual_seed(5)
+    config = replace(ON_GPU, compile="fuse", learning_rate=1e-12, batch_size=50)
+    fit(Noisy(), noisy_source(50), noisy_source(30), config, tmp_path)
+    losses = [line["loss"] for line in RunFolder(tmp_path).read_metrics() if line.get("loss") is not None]
+    assert RunFolder(tmp_path).state().eager_because == ""
+    assert len(set(losses)) == len(losses) > 50
+
+
 def test_captured_run_resumes_where_it_stood(tmp_path: Path):
     whole = train(tmp_path / "whole")
 

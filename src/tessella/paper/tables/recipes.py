@@ -38,7 +38,7 @@ class Recipe:
 FLOW = FlowConfig(
     cells=VoronoiConfig(dim=6),
     noise=ConditionalNoise(blocks=4, width=64),
-    density=CouplingConfig(blocks=8, width=128, logistics=4),
+    density=CouplingConfig(blocks=8, width=128, logistics=4, linear=True),
     fast=True,
 )
 FLOW_TRAINING = TrainingConfig(steps=20_000, batch_size=512, learning_rate=3e-3, compile="fuse")
