@@ -37,7 +37,7 @@ def test_one_usable_cpu_means_one_thread_everywhere(make, model, monkeypatch):
     flow, seen = make(), set()
     for name in ("_plan", "_check_parameters"):
         plain = getattr(type(flow), name)
-        noted = lambda self, plain=plain: seen.add(torch.get_num_threads()) or plain(self)  # noqa: E731  # one line for each of several methods
+        noted = lambda *given, _plain=plain: seen.add(torch.get_num_threads()) or _plain(*given)  # noqa: E731  # one line for each of several methods
         monkeypatch.setattr(type(flow), name, noted)
     before = torch.get_num_threads()
     torch.set_num_threads(3)

@@ -22,6 +22,7 @@ Device = Literal["auto", "cpu", "cuda"]
 
 STEPS = 3000  # where there is no budget
 VALIDATIONS = 20
+VALIDATION_ROWS = 1000  # of each, where a plan does not say
 PATIENCE = 8
 EPOCHS, FEWEST_STEPS = 12, 1000
 DROPOUT, ROWS_FOR_DROPOUT = 0.1, 50_000
@@ -39,7 +40,7 @@ class Plan:
     batch_size: int
     progress: bool
     threads: int | None = None
-    validation_rows: int = 1000
+    validation_rows: int | None = None
 
 
 def limited_epochs(plan: Plan, rows: int) -> Plan:
@@ -85,7 +86,7 @@ def _config(plan: Plan) -> TrainingConfig:
         batch_size=plan.batch_size,
         learning_rate=plan.learning_rate,
         patience=PATIENCE,
-        validation_rows=plan.validation_rows,
+        validation_rows=plan.validation_rows or VALIDATION_ROWS,
         time_budget=plan.time_budget,
         seed=plan.seed,
         accelerator=plan.device,
