@@ -9,20 +9,18 @@ from sdv.single_table import GaussianCopulaSynthesizer
 
 from benchmarks.peers.methods.exchange import Fitted, Task, serve
 
+TABLE = "rows"
 LEARNED = ("categorical", "numerical", "datetime", "boolean")
 
 
 def fit(train: pd.DataFrame, task: Task) -> Fitted:
-    metadata = Metadata.detect_from_dataframe(train)
-    found = {name: column["sdtype"] for name, column in metadata.tables["table"].columns.items()}
+    metadata = Metadata.detect_from_dataframes({TABLE: train}, infer_keys=None)
+    found = {name: column["sdtype"] for name, column in metadata.tables[TABLE].columns.items()}
     made_up = [name for name, kind in found.items() if kind not in LEARNED]
-    if metadata.tables["table"].primary_key:
-        metadata.remove_primary_key()
-    for name in made_up:
-        metadata.update_column(name, sdtype="categorical")
+    metadata.update_columns(made_up, sdtype="categorical")
     synthesizer = GaussianCopulaSynthesizer(metadata)
-    synthesizer.fit(train)
-    return Fitted(synthesizer.sample, about={"types": found, "categories_instead": made_up})
+    synthesizer.fit({TABLE: train})
+    return Fitted(lambda rows: synthesizer.sample(rows)[TABLE], about={"types": found, "categories_instead": made_up})
 
 
 if __name__ == "__main__":
