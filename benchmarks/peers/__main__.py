@@ -3,8 +3,10 @@
     python -m benchmarks.peers --data covertype --minutes 5
     python -m benchmarks.peers --data flights --methods mostlyai sdv --python ~/peers/bin/python
 
-Every method sees the same training rows and draws as many rows as are held out. The peers are the extra `peers`; where
-they live in an environment of their own, `--python` is its interpreter, and `--methods` runs some now and others later.
+Every method sees the same training rows and draws as many rows as are held out, anew for each of several seeds: runs
+that end by the clock differ from each other by more than the errors of the metrics. The peers are the extra `peers`;
+where they live in an environment of their own, `--python` is its interpreter. `--methods` runs some now and others
+later: what was measured before with the same rows, minutes and threads stays in the record.
 """
 
 import argparse
@@ -37,12 +39,12 @@ def measure(rows: Split, drawn: pa.Table, target: str, seed: int) -> dict[str, A
 
 
 def compare(method: str, rows: Split, target: str, task: Task, python: str) -> dict[str, Any]:
-    """What a method drew and how long it took, or other real rows, and where the numbers come from."""
+    """What a method drew and how long it took; or other real rows."""
     if method == "real":
-        return measure(rows, rows.real, target, task.seed) | records.provenance(task.seed)
+        return {"seed": task.seed, **measure(rows, rows.real, target, task.seed)}
     with TemporaryDirectory() as folder:
         drawn, report = run(method, rows, task, python, Path(folder))
-    return measure(rows, drawn, target, task.seed) | report | records.provenance(task.seed)
+    return {"seed": task.seed, **measure(rows, drawn, target, task.seed), **report}
 
 
 def earlier(path: Path, setup: dict[str, Any]) -> dict[str, Any]:
@@ -61,6 +63,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, default=5.0, help="of training")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--runs", type=int, default=3, help="of each method, by seed, on the same rows")
     parser.add_argument("--python", default=sys.executable, help="interpreter that has the peers")
     parser.add_argument("--results", type=Path, default=Path("results"))
     return parser.parse_args()
@@ -68,17 +71,22 @@ def arguments() -> argparse.Namespace:
 
 def main() -> None:
     options = arguments()
-    data, task = TABLES[options.data], Task(options.minutes, options.threads, options.seed)
+    data = TABLES[options.data]
     rows = split(data.read(), options.rows, options.scored, options.seed)
     sizes = {"train": len(rows.train), "held_out": len(rows.held_out), "columns": rows.train.num_columns}
-    setup = {"target": data.target, **sizes, **asdict(task)}
+    limits = {"minutes": options.minutes, "threads": options.threads, "split_seed": options.seed}
+    setup = {"target": data.target, **sizes, **limits}
     path = options.results / f"peers-{options.data}.json"
     methods = earlier(path, setup)
     for method in ("real", *options.methods):
-        methods[method] = compare(method, rows, data.target, task, options.python)
+        runs = []
+        for seed in range(options.seed, options.seed + (1 if method == "real" else options.runs)):
+            task = Task(options.minutes, options.threads, seed)
+            runs.append(compare(method, rows, data.target, task, options.python))
+            print(method, {key: runs[-1][key] for key in ("two_sample", "utility", "dependence", "copies")}, flush=True)
+        methods[method] = {"runs": runs, **records.provenance(options.seed)}
         record = {"data": options.data, "about": data.about, "setup": setup, "methods": methods}
         records.write(path, record | records.provenance(options.seed))
-        print(method, {key: methods[method].get(key) for key in ("two_sample", "utility", "dependence", "copies")})
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from benchmarks.peers.methods.exchange import HELD_OUT, REPORT, SAMPLED, TASK, T
 from benchmarks.peers.tables import Split
 
 ROOT = Path(__file__).parents[2]
-PROGRAMS = {"tessella": "flow", "mostlyai": "argn", "sdv": "copula"}
+PROGRAMS = {"tessella": "flow", "mostlyai": "argn", "mostlyai-defaults": "argn_defaults", "sdv": "copula"}
 
 
 def run(method: str, rows: Split, task: Task, python: str, folder: Path) -> tuple[pa.Table, dict[str, Any]]:

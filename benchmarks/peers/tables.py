@@ -18,6 +18,7 @@ SCORED = 0.1  # share of the rows that are held out, and again for the real rows
 FLIGHTS = "flights.csv.zip"
 WILDERNESS = ("Rawah", "Neota", "Comanche Peak", "Cache la Poudre")
 COVERS = ("spruce", "lodgepole pine", "ponderosa pine", "willow", "aspen", "douglas-fir", "krummholz")
+DATE = pa.timestamp("ns")  # SDV takes the number inside for nanoseconds, whatever the unit
 POWER_START = np.datetime64("2006-12-16T17:24")
 
 
@@ -80,7 +81,7 @@ def _power() -> pa.Table:
     scales = {"active": ("gap_x1000", 1000), "reactive": ("grp_x1000", 1000), "voltage": ("voltage_x100", 100)}
     scales |= {"intensity": ("gi_x10", 10), "kitchen": ("sm1", 1), "laundry": ("sm2", 1), "heating": ("sm3", 1)}
     meters = {name: pa.array(arrays[key] / scale, mask=missing) for name, (key, scale) in scales.items()}
-    when = {"date": days.astype("datetime64[us]"), "minute": (instants - days).astype(np.int64)}
+    when = {"date": pa.array(days).cast(DATE), "minute": (instants - days).astype(np.int64)}
     return pa.table(when | meters)
 
 
@@ -88,7 +89,7 @@ def _flights() -> pa.Table:
     options = pyarrow.csv.ConvertOptions(null_values=["NA"], strings_can_be_null=True)
     with zipfile.ZipFile(_flights_file()) as archive, archive.open("flights.csv") as file:
         table = pyarrow.csv.read_csv(file, convert_options=options)
-    instants = pc.cast(table["time_hour"], pa.timestamp("us"))
+    instants = pc.cast(table["time_hour"], DATE)
     day = table.column_names.index("time_hour")
     return table.set_column(day, "time_hour", pc.floor_temporal(instants, unit="day"))
 

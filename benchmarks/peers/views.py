@@ -112,7 +112,7 @@ def is_numeric(column: pa.ChunkedArray) -> bool:
 def numbers(column: pa.ChunkedArray) -> np.ndarray:
     """As double precision, NaN where missing; dates as microseconds, which are whole there."""
     if pa.types.is_temporal(column.type):
-        column = column.cast(pa.timestamp("us")).cast(pa.int64())
+        column = column.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
     return np.asarray(column.cast(pa.float64()))
 
 

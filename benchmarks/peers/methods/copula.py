@@ -10,7 +10,7 @@ from sdv.single_table import GaussianCopulaSynthesizer
 from benchmarks.peers.methods.exchange import Fitted, Task, serve
 
 TABLE = "rows"
-LEARNED = ("categorical", "numerical", "datetime", "boolean")
+LEARNED = ("categorical", "ordinal", "numerical", "datetime", "boolean")
 
 
 def fit(train: pd.DataFrame, task: Task) -> Fitted:

@@ -46,14 +46,15 @@ def serve(fit: Callable[[pd.DataFrame, Task], Fitted], *libraries: str) -> None:
     folder = Path(sys.argv[1])
     task = Task(**json.loads((folder / TASK).read_text()))
     train, held_out = (pd.read_parquet(folder / name) for name in (TRAIN, HELD_OUT))
-    start = time.perf_counter()
+    start, busy = time.perf_counter(), time.process_time()
     fitted = fit(train, task)
-    trained = time.perf_counter()
+    trained, busy = time.perf_counter(), time.process_time() - busy
     sampled = fitted.sample(len(held_out))
     drawn = time.perf_counter()
     sampled[list(train)].to_parquet(folder / SAMPLED, index=False)
     report = {
         "fit_seconds": trained - start,
+        "fit_cpu_seconds": busy,  # fewer than the seconds: others had the processor meanwhile
         "rows_per_second": len(sampled) / (drawn - trained),
         "likelihood": _likelihood(fitted, train, held_out),
         "peak_gigabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
