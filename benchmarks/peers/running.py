@@ -15,7 +15,13 @@ from benchmarks.peers.methods.exchange import HELD_OUT, REPORT, SAMPLED, TASK, T
 from benchmarks.peers.tables import Split
 
 ROOT = Path(__file__).parents[2]
-PROGRAMS = {"tessella": "flow", "mostlyai": "argn", "mostlyai-defaults": "argn_defaults", "sdv": "copula"}
+PROGRAMS = {
+    "tessella": "flow",
+    "mostlyai": "argn",
+    "mostlyai-one-order": "argn_one_order",
+    "mostlyai-discrete": "argn_discrete",
+    "sdv": "copula",
+}
 
 
 def run(method: str, rows: Split, task: Task, python: str, folder: Path) -> tuple[pa.Table, dict[str, Any]]:

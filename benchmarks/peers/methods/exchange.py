@@ -68,7 +68,7 @@ def _likelihood(fitted: Fitted, train: pd.DataFrame, held_out: pd.DataFrame) -> 
     """Mean negative log-likelihood of the held-out rows whose categories occur in training, and its standard error."""
     if fitted.score is None:
         return None
-    words = train.select_dtypes(exclude=["number", "datetime"])
-    known = held_out[np.logical_and.reduce([held_out[name].isin(train[name]) for name in words], axis=0)]
-    values = -np.asarray(fitted.score(known), dtype=float)
+    for name in train.select_dtypes(exclude=["number", "datetime"]):
+        held_out = held_out[held_out[name].isin(train[name])]
+    values = -np.asarray(fitted.score(held_out), dtype=float)
     return {"nll": values.mean(), "error": values.std(ddof=1) / len(values) ** 0.5, "rows": len(values)}
