@@ -43,8 +43,8 @@ within the errors of it.
 
 `TabularARGN` (mostlyai-engine) and `GaussianCopulaSynthesizer` (SDV) are as they come, SDV with columns that it would
 make up anew, such as names, taken for categories. SDV has no time limit and needs little. *One order*: `TabularARGN`
-learns a single order of the columns, where it and `TabularFlow` otherwise learn to draw any columns given any others,
-and rare values are not replaced. *Discrete*: numbers of at most 1,000 different values are drawn from among these, too.
+learns a single order of the columns, where by default it learns to draw any columns given any others, and rare values
+are not replaced. *Discrete*: numbers of at most 1,000 different values are drawn from among these, too.
 In trials neither was better in everything; all are shown, and its best of each metric is what others should be compared
 with.
 """
@@ -73,7 +73,7 @@ METRICS = (
     Metric("rows a second", lambda run: run.get("rows_per_second"), 0, max),
     Metric("training", lambda run: run.get("fit_seconds"), 0, None),
     Metric("processor", lambda run: run.get("fit_cpu_seconds"), 0, None),
-    Metric("nats", lambda run: (run.get("likelihood") or {}).get("nll"), 2, min),
+    Metric("nats", lambda run: (run.get("likelihood") or {}).get("nll"), 2, None),
 )
 
 
@@ -91,7 +91,7 @@ def _section(record: Record, link: str) -> str:
     lines = [[LABELS[name], *cells] for name, *cells in zip(methods, *columns, strict=True)]
     about = (
         f"{record['about']}. {setup['train']:,} training rows, {setup['held_out']:,} held out, {setup['columns']} "
-        f"columns, `{setup['target']}` to predict; {setup['minutes']:g} minutes, {setup['threads']} threads. "
+        f"columns, `{setup['target']}` to predict; minutes: {setup['minutes']:g}, threads: {setup['threads']}. "
         f"{machine(record['hardware'])}; {_versions(methods)}. [Record]({link})."
     )
     return f"## {record['data'].capitalize()}\n\n{about}\n\n{table(['', *(one.name for one in METRICS)], lines)}"
