@@ -14,7 +14,7 @@ LIBRARIES = ["pandas", "polars", "pyarrow"]
 
 
 def small_flow(**options: Any) -> TabularFlow:
-    chosen = {"dim": 2, "blocks": 2, "width": 8, "max_steps": 30, "samples": 8, "device": "cpu", "random_state": 0}
+    chosen = {"width": 8, "max_steps": 30, "samples": 8, "device": "cpu", "random_state": 0}
     return TabularFlow(**{**chosen, "progress": False, **options})
 
 

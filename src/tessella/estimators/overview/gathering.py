@@ -92,6 +92,7 @@ def _plan(flow: "TabularFlow") -> Plan:
 def _described(flow: "TabularFlow") -> str:
     """What the model is: cells are named only where it has some."""
     return {
+        "autoregressive": "an exact density of one column after another, in any order",
         "mixture": "a mixture of categoricals",
         "blocks": f"a block-autoregressive mixture of categoricals, {flow.groups_} blocks of columns",
         "coupling": "a flow through cells",
