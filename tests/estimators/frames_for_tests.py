@@ -18,6 +18,11 @@ def small_flow(**options: Any) -> TabularFlow:
     return TabularFlow(**{**chosen, "progress": False, **options})
 
 
+def cell_flow(**options: Any) -> TabularFlow:
+    """The same through cells."""
+    return small_flow(**{"density": "coupling", "dim": 2, "blocks": 2, **options})
+
+
 def mixed_columns(rows: int = 240, seed: int = 0) -> dict[str, list[Any]]:
     """Plain columns of every type; height, pay, visits and note have a reason to be what they are."""
     rng = np.random.default_rng(seed)

@@ -255,38 +255,46 @@ class TabularFlow(DensityMixin, BaseEstimator):
         if n < 1:
             raise ValueError(f"n: got {n!r}; expected at least 1")
         model = questions.exact(self.model_, "impute")
-        rows, unknown, values = questions.read_rows(self.encoding_, self.layout_, X, self.unseen, evidence=False)
+        known = questions.read_rows(self.encoding_, self.layout_, X, self.unseen, evidence=False)
         with self._noise("impute", random_state):
-            filled = [questions.impute(model, self.encoding_, rows, unknown, most_likely) for _ in range(n)]
-        found = [frames.write(self.layout_, _completed(self.encoding_, values, one)) for one in filled]
+            filled = [questions.impute(model, self.encoding_, known.rows, known.unknown, most_likely) for _ in range(n)]
+        found = [frames.write(self.layout_, _completed(self.encoding_, known.values, one)) for one in filled]
         return found[0] if n == 1 else found
 
     @limited_threads
-    def predict_proba(self, X: Any, column: str) -> Any:
+    def predict_proba(self, X: Any, column: str | None = None) -> Any:
         """P(category | the other columns) of every row, exact, in a frame of the library of `X`; an array of an array.
 
         A column for each category, named as it prints, in the order of `columns_`; missing is none of them, so the
         probabilities are those given that the value is there. What `X` says about the column makes no difference.
         Other columns that `X` does not have are unknown, and so are missing values; but where training saw missing
         values, that one is missing says something, and is taken as known.
+
+        Args:
+            X: rows.
+            column: which; None: the last one, where tables often have what is to be predicted.
         """
-        spec, found = self._asked(X, column, questions.probabilities)
+        index = self._target(column)
+        spec = self.columns_[index]
         if spec.number:
-            raise ValueError(f"column {column!r}: is {spec.kind}; expected categories, use predict for its median")
+            raise ValueError(f"column {spec.name!r}: is {spec.kind}; expected categories, use predict for its median")
+        found = self._asked(X, index, questions.probabilities)
         if isinstance(X, np.ndarray):
             return found.numpy()
         names = [str(category) for category in spec.categories if category is not None]
         return frames.write_new(frames.library_of(X), dict(zip(names, found.T.tolist(), strict=True)))
 
     @limited_threads
-    def predict(self, X: Any, column: str) -> np.ndarray:
+    def predict(self, X: Any, column: str | None = None) -> np.ndarray:
         """The likeliest category of a column given the others, as in `predict_proba`, or the median of a number.
 
         The median, since the tails of a number may have no mean.
         """
-        number = self.columns_[self.encoding_.index(column)].number if hasattr(self, "columns_") else False
-        spec, found = self._asked(X, column, questions.medians if number else questions.probabilities)
-        return np.array(spec.decode((found if number else found.argmax(-1)).numpy()))
+        index = self._target(column)
+        spec = self.columns_[index]
+        if spec.number:
+            return np.array(spec.decode(self._asked(X, index, questions.medians).numpy()))
+        return np.array(spec.decode(self._asked(X, index, questions.probabilities).argmax(-1).numpy()))
 
     @limited_threads
     def anomalies(self, X: Any, top: int = 20, samples: int | None = None) -> Any:
@@ -413,14 +421,15 @@ class TabularFlow(DensityMixin, BaseEstimator):
         frames.check_rows(frame, least=1)
         return self.encoding_.encode(frames.matched(frame, self.layout_), self.unseen)
 
-    def _asked(self, X: Any, column: str, ask: Callable[..., Tensor]) -> tuple[Column, Tensor]:
-        """What a question about a column finds for the rows of `X`."""
+    def _target(self, column: str | None) -> int:
         check_is_fitted(self, "model_")
-        model, index = questions.exact(self.model_, "predict"), self.encoding_.index(column)
-        rows, unknown, _ = questions.read_rows(
-            self.encoding_, self.layout_, X, self.unseen, evidence=True, ignored=index
-        )
-        return self.columns_[index], ask(model, self.encoding_, rows, unknown, index)
+        return len(self.columns_) - 1 if column is None else self.encoding_.index(column)
+
+    def _asked(self, X: Any, index: int, ask: Callable[..., Tensor]) -> Tensor:
+        """What a question about a column finds for the rows of `X`."""
+        model = questions.exact(self.model_, "predict")
+        known = questions.read_rows(self.encoding_, self.layout_, X, self.unseen, evidence=True, ignored=index)
+        return ask(model, self.encoding_, known.rows, known.unknown, index)
 
     @contextmanager
     def _noise(self, purpose: str, random_state: Any) -> Iterator[None]:

@@ -1,6 +1,6 @@
 """Rows of which some values are not known."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -11,10 +11,21 @@ from tessella.data.tables.values import Value
 from tessella.estimators import frames
 
 
+class KnownRows(NamedTuple):
+    """Rows, with anything in place of what is not known."""
+
+    rows: Tensor
+    """(B, G + R)."""
+    unknown: Tensor
+    """Whether each of the columns of the table is unknown, (B, columns)."""
+    values: list[list[Value]]
+    """Of the columns, as they came; None where there is none."""
+
+
 def read_rows(
     encoding: Encoding, layout: frames.Layout, X: Any, unseen: str, evidence: bool, ignored: int | None = None
-) -> tuple[Tensor, Tensor, list[list[Value]]]:
-    """A frame, which need not have all columns, as rows, with anything in place of what is not known.
+) -> KnownRows:
+    """A frame, which need not have all columns, as rows.
 
     Args:
         encoding, layout: of the fitted table.
@@ -23,9 +34,6 @@ def read_rows(
         evidence: a value that is missing where training saw missing values is known to be missing; otherwise nothing
             that is missing is known.
         ignored: a column whose values make no difference.
-
-    Returns:
-        Rows (B, G + R), whether each of their columns is unknown (B, columns), and the values, None where unknown.
     """
     frame = frames.read(X)
     frames.check_rows(frame, least=1)
@@ -41,7 +49,7 @@ def read_rows(
         [anything if unknown else value for value, unknown in zip(column, mask.tolist(), strict=True)]
         for column, mask, anything in zip(values, gone, map(_anything, encoding.columns), strict=True)
     ]
-    return encoding.join(*encoding.encode(filled, unseen)), torch.from_numpy(gone.T.copy()), values
+    return KnownRows(encoding.join(*encoding.encode(filled, unseen)), torch.from_numpy(gone.T.copy()), values)
 
 
 def _anything(column: Column) -> Value:
