@@ -5,9 +5,10 @@ from tessella.estimators.questions.given import Given, read_given
 from tessella.estimators.questions.imputing import impute
 from tessella.estimators.questions.predicting import excess_surprise, medians, probabilities
 from tessella.estimators.questions.reading import read_rows
-from tessella.estimators.questions.walks import answers, exact
+from tessella.estimators.questions.walks import Exact, answers, exact, told, variable, variables
 
 __all__ = [
+    "Exact",
     "Given",
     "answers",
     "balanced",
@@ -19,4 +20,7 @@ __all__ = [
     "read_given",
     "read_rows",
     "strata",
+    "told",
+    "variable",
+    "variables",
 ]
