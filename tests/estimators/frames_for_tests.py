@@ -14,8 +14,13 @@ LIBRARIES = ["pandas", "polars", "pyarrow"]
 
 
 def small_flow(**options: Any) -> TabularFlow:
-    chosen = {"dim": 2, "blocks": 2, "width": 8, "max_steps": 30, "samples": 8, "device": "cpu", "random_state": 0}
+    chosen = {"width": 8, "max_steps": 30, "samples": 8, "device": "cpu", "random_state": 0}
     return TabularFlow(**{**chosen, "progress": False, **options})
+
+
+def cell_flow(**options: Any) -> TabularFlow:
+    """The same through cells."""
+    return small_flow(**{"density": "coupling", "dim": 2, "blocks": 2, **options})
 
 
 def mixed_columns(rows: int = 240, seed: int = 0) -> dict[str, list[Any]]:

@@ -7,16 +7,18 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from tests.estimators.frames_for_tests import small_flow
+from tests.estimators.frames_for_tests import cell_flow, small_flow
 
-from tessella.estimators import conditioning, network
+from tessella.estimators import conditioning, learners
 from tessella.estimators.coding import CodedRows
-from tessella.models import SemiDiscrete
+from tessella.estimators.questions import Given
+from tessella.models import AutoregressiveTable, SemiDiscrete
 
 COUNTS = (4, 3, 5, 2)
 ALL = torch.tensor(list(product(*map(range, COUNTS)))).double()
 RARE = 0.005  # of the rows: all of their columns have values that are otherwise rare, too
 ROWS = 500
+EXACTLY = ("mixture", "autoregressive")  # answer everything
 
 
 def table(rows: int = 4000) -> np.ndarray:
@@ -30,17 +32,19 @@ def table(rows: int = 4000) -> np.ndarray:
     return codes
 
 
-@pytest.fixture(scope="module", params=["coupling", "blocks", "mixture"])
+@pytest.fixture(scope="module", params=["coupling", "blocks", "mixture", "autoregressive"])
 def flow(request):
     """Trained for a moment. A flow through cells is kept, although the mixture that it began as is as good."""
     frame = pd.DataFrame(table(), columns=list("abcd")).astype(str)
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "coupling":
-            patch.setattr(network, "_better", lambda mixture, validation, seed, learned: learned)
-        options = {"blocks": {"groups": 4, "max_steps": 300, "learning_rate": 0.01}}.get(
-            request.param, {"max_steps": 2}
-        )
-        fitted = small_flow(components=24 if request.param != "blocks" else None, **options).fit(frame)
+            patch.setattr(learners, "_better", lambda mixture, validation, seed, learned: learned)
+        longer = {"max_steps": 300, "learning_rate": 0.01}
+        make = {
+            "blocks": lambda: small_flow(density="blocks", groups=4, **longer),
+            "autoregressive": lambda: small_flow(density="autoregressive", **longer),
+        }.get(request.param, lambda: cell_flow(components=24, max_steps=2))
+        fitted = make().fit(frame)
     assert (fitted.density_, fitted.exact_) == (request.param, request.param != "coupling")
     return fitted
 
@@ -74,10 +78,23 @@ def distance(rows: torch.Tensor, expected: torch.Tensor) -> float:
     return float((shares - expected).abs().sum() / 2)
 
 
+def truth(flow, given, joint: torch.Tensor) -> torch.Tensor:
+    """Over `ALL`, from the joint where it meets what is given; given columns come first where there is an order."""
+    if not isinstance(flow.model_, AutoregressiveTable):
+        return joint / joint.sum()
+    density, found = flow.model_.density, []
+    with torch.no_grad():
+        for member in flow.model_.some_orders(flow.model_.orders):
+            order = torch.tensor([*sorted(given), *(column for column in member if column not in given)])
+            here = density(density.place(ALL.long()), order.expand(len(ALL), -1)).sum(-1).double().exp() * (joint > 0)
+            found.append(here / here.sum())
+    return torch.stack(found).mean(0)
+
+
 def answer(flow, given) -> conditioning.Conditioned | None:
     """Rows, or None if the conditions are called too rare."""
     try:
-        return conditioning.sample_given(flow.model_, flow.encoding_, given, ROWS)
+        return conditioning.sample_given(flow.model_, flow.encoding_, Given(given, {}), ROWS)
     except ValueError as error:
         if "too rare to answer" not in str(error):
             raise
@@ -90,7 +107,7 @@ def test_rows_follow_the_enumerated_conditional_as_well_as_they_say(flow, probab
     for given in conditions({"coupling": 6, "blocks": 16}.get(flow.density_, 40)):
         meets = torch.stack([ALL[:, j] == value[0] for j, value in given.items()]).all(0)
         mass = float(probabilities[meets].sum())
-        conditional = torch.where(meets, probabilities, 0) / mass
+        conditional = truth(flow, given, torch.where(meets, probabilities, 0))
         torch.manual_seed(1)
         if (found := answer(flow, given)) is None:
             assert mass < 3 * conditioning.FEWEST / conditioning.MOST_DRAWS, given
@@ -103,31 +120,31 @@ def test_rows_follow_the_enumerated_conditional_as_well_as_they_say(flow, probab
         independent = np.mean([distance(drawn, conditional) for drawn in draws])
         assert distance(found.rows, conditional) < 1.5 * independent + 0.05, (given, mass, found.effective_sample_size)
     assert refused < 10
-    if flow.density_ == "mixture":
+    if flow.density_ in EXACTLY:
         assert refused == 0
 
 
 def test_weights_that_found_nothing_are_not_believed(flow, monkeypatch):
     """The failure this guards against: equally tiny weights, a fine effective sample size, and all rows wrong."""
-    if flow.density_ == "mixture":
-        pytest.skip("conditioned in closed form, nothing is weighed")
+    if flow.density_ in EXACTLY:
+        pytest.skip("what is given comes first, nothing is weighed")
     torch.manual_seed(0)
     wrong = torch.tensor([[3.0, 0, 0, 0]]).double().repeat(4000, 1)
     for kind in (conditioning.FlowConditions, conditioning.CodedConditions):
         monkeypatch.setattr(kind, "proposals", lambda self, count: (wrong, torch.full((4000,), -20.0).double()))
     monkeypatch.setattr(conditioning, "MOST_DRAWS", 20_000)
-    found = conditioning.sample_given(flow.model_, flow.encoding_, {0: [3.0]}, 400)
+    found = conditioning.sample_given(flow.model_, flow.encoding_, Given({0: [3.0]}, {}), 400)
     assert found.effective_sample_size < 400  # the draws that meet it, again and again, and it says so
     assert not (found.rows == wrong[0]).all(1).double().mean() > 0.5
     with pytest.raises(ValueError, match=r"too rare to answer, (about|fewer than) 1 in [\d,]+: \d of 20,000 rows"):
-        conditioning.sample_given(flow.model_, flow.encoding_, {0: [3.0], 1: [0.0], 2: [0.0], 3: [0.0]}, 400)
+        conditioning.sample_given(flow.model_, flow.encoding_, Given({0: [3.0], 1: [0.0], 2: [0.0], 3: [0.0]}, {}), 400)
 
 
 def test_numbers_are_given_where_rows_come_near_and_refused_where_none_do(monkeypatch):
     rng = np.random.default_rng(0)
     kind = rng.choice(["low", "high"], 600, p=[0.8, 0.2])
     frame = pd.DataFrame({"kind": kind, "x": np.where(kind == "low", 0, 10) + rng.standard_normal(600)})
-    flow = small_flow(max_steps=60, learning_rate=0.01, samples=16).fit(frame)
+    flow = cell_flow(max_steps=60, learning_rate=0.01, samples=16).fit(frame)
     assert isinstance(flow.model_, SemiDiscrete)
     high = flow.sample(200, {"x": 10.0}, random_state=0)
     assert (high["kind"] == "high").mean() > 0.6  # of all rows 0.2
@@ -138,5 +155,5 @@ def test_numbers_are_given_where_rows_come_near_and_refused_where_none_do(monkey
 
 
 def test_a_model_of_categories_alone_has_no_cells(flow):
-    assert isinstance(flow.model_, CodedRows) == flow.exact_
+    assert isinstance(flow.model_, CodedRows | AutoregressiveTable) == flow.exact_
     assert flow.embedding("c").positions.shape[0] == 5

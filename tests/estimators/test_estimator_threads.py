@@ -6,7 +6,7 @@ import torch
 from tests.estimators.frames_for_tests import small_flow
 
 from tessella import MixtureFlow
-from tessella.models import SemiDiscrete, VectorModel
+from tessella.models import AutoregressiveTable, VectorModel
 
 ROWS = np.random.default_rng(0).normal(size=(60, 2))
 
@@ -15,7 +15,7 @@ def small_mixture(**options) -> MixtureFlow:
     return MixtureFlow(components=2, blocks=1, width=8, max_steps=3, device="cpu", progress=False, **options)
 
 
-CASES = {"tabular": (small_flow, SemiDiscrete), "mixture": (small_mixture, VectorModel)}
+CASES = {"tabular": (small_flow, AutoregressiveTable), "mixture": (small_mixture, VectorModel)}
 
 
 @pytest.mark.parametrize(("make", "model"), CASES.values(), ids=CASES)

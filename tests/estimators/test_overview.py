@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from tests.estimators.frames_for_tests import KINDS, mixed_columns, pandas_frame, small_flow
+from tests.estimators.frames_for_tests import KINDS, cell_flow, mixed_columns, pandas_frame, small_flow
 
 from tessella.estimators.overview import Overview, cell_maps, gather
 from tessella.estimators.overview.fidelity import associations, marginals
@@ -32,7 +32,7 @@ def frame() -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def flow(frame):
-    return with_parts(small_flow().fit(frame), ROWS, TEST)
+    return with_parts(cell_flow().fit(frame), ROWS, TEST)
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +88,7 @@ def test_likelihoods_are_those_of_the_held_out_rows(overview, flow, frame):
 
 
 def test_without_a_test_part_it_says_validation(flow, frame, monkeypatch):
-    monkeypatch.setattr(flow, "parts_", with_parts(small_flow(), ROWS, 0).parts_)
+    monkeypatch.setattr(flow, "parts_", with_parts(cell_flow(), ROWS, 0).parts_)
     found = gather(flow, frame)
     assert (found.held_out, found.scored_rows) == ("validation", 2 * TEST)
     assert found.parts == {"train": ROWS - 2 * TEST, "validation": 2 * TEST, "test": 0}
@@ -128,7 +128,7 @@ def test_histograms_of_numbers_are_right(overview, frame):
 def test_rare_categories_are_put_together():
     names = [f"n{i}" for i in range(30) for _ in range(30 - i)]
     frame = pd.DataFrame({"name": names, "other": ["a", "b", "b"] * (len(names) // 3)})
-    flow = small_flow(max_steps=1).fit(frame)
+    flow = cell_flow(max_steps=1).fit(frame)
     rows = flow.encoding_.join(*flow.encoding_.encode([names, frame["other"].tolist()]))
     marginal = marginals(flow.encoding_, rows, rows)[0]
     assert marginal["labels"] == [f"n{i}" for i in range(12)] + ["18 others"]
@@ -140,7 +140,7 @@ def test_associations_know_one_from_none():
     rng = np.random.default_rng(0)
     sex = rng.choice(["F", "M"], 4000)
     frame = pd.DataFrame({"a": sex, "b": np.where(sex == "F", "x", "y"), "c": rng.standard_normal(4000)})
-    flow = small_flow(max_steps=1).fit(frame)
+    flow = cell_flow(max_steps=1).fit(frame)
     rows = flow.encoding_.join(*flow.encoding_.encode([frame[name].tolist() for name in frame]))
     shuffled = torch.stack([column[torch.randperm(len(rows))] for column in rows.T], 1)
     found = associations(flow.encoding_, rows, shuffled)
@@ -169,7 +169,7 @@ def test_cell_maps_are_the_learned_cells(overview, flow):
 
 
 def test_cells_of_more_dimensions_are_projected(frame):
-    flow = with_parts(small_flow(dim=3, max_steps=2).fit(frame), ROWS, TEST)
+    flow = with_parts(cell_flow(dim=3, max_steps=2).fit(frame), ROWS, TEST)
     for picture in gather(flow, frame).cell_maps:
         assert (picture["dim"], picture["cells"], picture["points"]) == (3, [], [])
         assert np.array(picture["anchors"]).shape == (len(picture["categories"]), 2)

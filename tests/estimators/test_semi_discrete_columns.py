@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from tests.estimators.frames_for_tests import small_flow
+from tests.estimators.frames_for_tests import cell_flow
 
 from tessella.data import Column, Encoding
 from tessella.data.tables.columns import learn
@@ -86,7 +86,7 @@ def zeros() -> pd.DataFrame:
 
 def test_a_flow_gives_atoms_masses(zeros):
     """The best score of a row is -log 2, of its group; a density would have no such bound at the zeros."""
-    flow = small_flow(max_steps=300).fit(zeros)
+    flow = cell_flow(max_steps=300).fit(zeros)
     scores = flow.score_samples(zeros[zeros["x"] == 0][:100])
     assert scores.mean() == pytest.approx(np.log((zeros["x"] == 0).mean()), abs=0.15)
     sampled = flow.sample(2000, random_state=0)

@@ -8,7 +8,7 @@ from tests.estimators.frames_for_tests import small_flow
 
 
 def test_scikit_learn_agrees():
-    estimator = small_flow(max_steps=2, blocks=1, samples=2)
+    estimator = small_flow(max_steps=2)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         results = check_estimator(estimator, on_skip=None, on_fail=None)

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from tests.estimators.frames_for_tests import small_flow
+from tests.estimators.frames_for_tests import cell_flow, small_flow
 
 from tessella.data import Encoding
 from tessella.data.tables.columns import learn
@@ -31,7 +31,7 @@ def table() -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def flow() -> TabularFlow:
-    return small_flow(max_steps=100, samples=16).fit(table())
+    return cell_flow(max_steps=100, samples=16).fit(table())
 
 
 def with_model(flow: TabularFlow, model: SemiDiscrete) -> TabularFlow:
@@ -64,8 +64,9 @@ def test_a_fitted_table_passes(flow):
     assert verdicts(flow) == {"integral": True, "sandwich": True, "agreement": True}
 
 
-def test_a_table_in_groups_of_columns_is_exact_and_passes():
-    flow = small_flow(groups=2, max_steps=100).fit(table())
+@pytest.mark.parametrize("density", ["autoregressive", "blocks"])
+def test_an_exact_density_passes(density):
+    flow = small_flow(density=density, max_steps=100).fit(table())
     found = {one.name: one for one in audit(flow)}
     assert {name: one.passed for name, one in found.items()} == dict.fromkeys(
         ("integral", "sandwich", "agreement"), True
@@ -93,7 +94,7 @@ def test_rows_that_were_not_drawn_from_the_model_fail(flow):
 
 
 def test_a_table_of_categories_sums_to_one():
-    flow = small_flow(samples=64).fit(pd.DataFrame({"a": list("xyxy") * 30, "b": list("ppqr") * 30}))
+    flow = cell_flow(samples=64).fit(pd.DataFrame({"a": list("xyxy") * 30, "b": list("ppqr") * 30}))
     found = verdicts(flow)
     assert set(found) == {"sum to one", "sandwich", "agreement"}
     assert False not in found.values()

@@ -88,6 +88,14 @@ def test_every_section_is_there(read):
     assert anchors == ["likelihood", "training", "columns", "pairs", "cells", "odd", "samples", "table", "use", "read"]
 
 
+def test_what_columns_tell_is_shown_where_it_is_known(overview):
+    overview["telling"] = {"names": ["<a>", "b"], "share": [[0.0, 0.25], [0.004, 0.0]], "together": [0.5, 0.75]}
+    read = Reader(page(overview, "m"))
+    assert ("section", "id", "telling") in read.attributes
+    assert "Nearest to a function of the rest is b: 75.0%" in read.text
+    assert "b<a> 25%75%<a>50%" in "".join(read.text.split("\n"))  # most first; 0.4% is not worth a word
+
+
 def test_what_cannot_be_shown_is_left_out(overview):
     overview["cell_maps"], overview["association"]["names"] = [], ["only"]
     anchors = [value for _, name, value in Reader(page(overview, "m")).attributes if name == "id"]

@@ -35,10 +35,10 @@ def sample(
 
     if (model / DESCRIPTION).exists():
         flow = TabularFlow.load(model)
-        conditions = _parsed(flow, given or {})
+        said = _parsed(flow, given or {})
         # How many rows a condition takes is known when they are there.
-        with watching("rows drawn", None if conditions else rows):
-            drawn = flow.sample(rows, conditions, random_state=seed)
+        with watching("rows drawn", None if said else rows):
+            drawn = flow.sample(rows, said, random_state=seed)
         write_table(to_arrow(drawn), out)
     elif given:
         raise ValueError(

@@ -135,11 +135,7 @@ class Autoregressive(nn.Module):
         order = torch.tensor([*known, column], device=rows.flat.device).expand(len(rows.flat), -1)
         state = self.net(self._told(rows, order), order)[:, -1]
         table = self.log_table(column, state)
-        log_prob = table.gather(1, (rows.flat - self.offset)[:, column, None])[:, 0]
-        if column >= self.categories:
-            number = column - self.categories
-            log_prob = log_prob + self._log_inside(rows, state[:, None], slice(number, number + 1))[:, 0]
-        return table, log_prob
+        return table, self.log_value(rows, column, state, table)
 
     def log_table(self, column: int, state: Tensor) -> Tensor:
         """log P of every part of a column from its state, (B, width) -> (B, K)."""
@@ -224,6 +220,22 @@ class Autoregressive(nn.Module):
     def _states(self, codes: Tensor) -> Tensor:
         """What the indicators say about the numbers, (B, R): 1 where a number is there."""
         return torch.where(self.indicator >= 0, codes[:, self.indicator.clamp_min(0)], 1)
+
+    def log_value(self, rows: PlacedRows, column: int, state: Tensor, table: Tensor) -> Tensor:
+        """log p of what is there in a column, from its state (B, width) and the table (B, K) of that: (B)."""
+        log_prob = table.gather(1, (rows.flat - self.offset)[:, column, None])[:, 0]
+        if column < self.categories:
+            return log_prob
+        number = column - self.categories
+        return log_prob + self._log_inside(rows, state[:, None], slice(number, number + 1))[:, 0]
+
+    def told(self, column: int, codes: Tensor, numbers: Tensor | None = None) -> Tensor:
+        """What the network is told about one column of a batch, (B, width)."""
+        return self._told_one(column, codes, numbers)
+
+    def vectors(self, column: int) -> Tensor:
+        """What the network is told about each category of a column, (K, width)."""
+        return self.embed.all(self.groups)[self.logits.own(column)].detach()
 
 
 class _Inside(nn.Module):

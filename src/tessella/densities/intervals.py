@@ -65,15 +65,34 @@ def log_density(where: Places, shape: Tensor) -> Tensor:
     return where.log_even + torch.logaddexp(ahead + log(1 - EVEN), torch.full_like(ahead, log(EVEN)))
 
 
-def draw(shape: Tensor) -> Tensor:
-    """t in [0, 1) with that density, (*batch, 2) -> (*batch), in double precision."""
+def cumulative(t: Tensor, shape: Tensor) -> Tensor:
+    """F(t) = (1 - e) (G_t - G_0) / (G_1 - G_0) + e t,  G_t = G((z(t) - m) / s): (*batch), in double precision."""
+    here, first, last = (_level(x, shape) for x in (t, torch.zeros_like(t), torch.ones_like(t)))
+    return (1 - EVEN) * (here - first) / (last - first) + EVEN * t
+
+
+def draw(shape: Tensor, first: Tensor | None = None, last: Tensor | None = None) -> Tensor:
+    """t with that density, (*batch, 2) -> (*batch), in double precision.
+
+    Args:
+        shape: m and log s before they are bounded.
+        first, last: where t is to lie, (*batch) each; without them anywhere in [0, 1).
+    """
     m, log_s = (part.double() for part in bounded(shape))
-    rate = torch.exp(-log_s)
-    first, last = torch.sigmoid((-END - m) * rate), torch.sigmoid((END - m) * rate)
-    level = first + torch.rand_like(m) * (last - first)
-    t = (torch.sigmoid(m + torch.logit(level) / rate) - SHY) / (1 - 2 * SHY)
-    t = torch.where(torch.rand_like(m) < EVEN, torch.rand_like(m), t)
-    return t.clamp(0, 1 - torch.finfo(t.dtype).eps)
+    nothing, everything = torch.zeros_like(m), torch.ones_like(m)
+    first, last = nothing if first is None else first, everything if last is None else last
+    low, high, least, most = (_level(t, shape) for t in (first, last, nothing, everything))
+    level = low + torch.rand_like(m) * (high - low)
+    t = (torch.sigmoid(m + torch.logit(level) * log_s.exp()) - SHY) / (1 - 2 * SHY)
+    even, logistic = EVEN * (last - first), (1 - EVEN) * (high - low) / (most - least)
+    t = torch.where(torch.rand_like(m) * (even + logistic) < even, first + torch.rand_like(m) * (last - first), t)
+    return torch.minimum(torch.maximum(t, first), last).clamp_max(1 - torch.finfo(t.dtype).eps)
+
+
+def _level(t: Tensor, shape: Tensor) -> Tensor:
+    """G((z(t) - m) / s), the logistic's distribution function at t."""
+    m, log_s = (part.double() for part in bounded(shape))
+    return torch.sigmoid((torch.logit(SHY + (1 - 2 * SHY) * t) - m) * torch.exp(-log_s))
 
 
 def bounded(shape: Tensor) -> tuple[Tensor, Tensor]:

@@ -77,6 +77,12 @@ class NumberParts(nn.Module):
             self.edges[j, : len(column.edges)] = column.edges
             self.atoms[j, : len(column.atoms)] = column.atoms
 
+    def of(self, column: int) -> NumberBins:
+        """The tails, bins and atoms of a column."""
+        size = self.sizes[column]
+        edges, atoms = self.edges[column, : size.bins + 1], self.atoms[column, : size.atoms]
+        return NumberBins(edges, atoms, bool(self.whole[column]), missing=False)
+
     def forward(self, values: Tensor, state: Tensor, dtype: torch.dtype, column: int | None = None) -> PlacedNumbers:
         """Numbers of all columns or of one, (B, n), and states, 1 where the number is there, to their parts."""
         own = slice(None) if column is None else slice(column, column + 1)
@@ -107,9 +113,13 @@ class NumberParts(nn.Module):
             part: (B).
             shape: of the density inside, (B, 2).
         """
+        return self.at(column, part, intervals.draw(shape))
+
+    def at(self, column: int, part: Tensor, t: Tensor) -> tuple[Tensor, Tensor]:
+        """Values at t of these parts of a column, and states, (B) each."""
         size, whole = self.sizes[column], bool(self.whole[column])
         edges = self.edges[column, : size.bins + 1]
-        t, span = intervals.draw(shape), edges[-1] - edges[0]
+        span = edges[-1] - edges[0]
         far, bin_ = span * t / (1 - t), (part - 1).clamp(0, size.bins - 1)
         rest = edges[bin_] + t * edges.diff()[bin_]
         far, rest = (far.floor(), rest.floor()) if whole else (far, rest)

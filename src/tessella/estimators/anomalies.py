@@ -8,18 +8,19 @@ from torch import Tensor
 from tessella.data import Encoding
 from tessella.estimators.marginals import Marginals
 from tessella.estimators.network import Model, log_likelihood
+from tessella.estimators.questions import answers, excess_surprise
 from tessella.models.semidiscrete import log_mean_exp
-from tessella.training.randomness import derived_seed, fork_rng
+from tessella.training.randomness import derived_seed, fork_rng, seed_noise
 
 REPLACEMENTS = 16
 REASONS = 3
 
 
 def contributions(model: Model, encoding: Encoding, rows: Tensor, scores: Tensor, samples: int, seed: int) -> Tensor:
-    """log 1/M sum_m P(row with v_m in place of its value) - log P(row), v_m ~ the column's marginal: (B, columns).
+    """How much each column does to make a row odd, in nats, (B, columns); 0 for a column with a single value.
 
-    How much likelier the row would be with an ordinary value in that column: large for the columns that make it odd,
-    about 0 for those that fit, negative for those that fit unusually well. A column with a single value has 0.
+    Exactly, by `excess_surprise`, where the model has conditionals of every column given all others; else by
+    replacing values.
 
     Args:
         model: that scores.
@@ -27,7 +28,24 @@ def contributions(model: Model, encoding: Encoding, rows: Tensor, scores: Tensor
         rows: odd rows, (B, G + R).
         scores: their log-likelihood, (B).
         samples: of the bound.
-        seed: of the replacements and of the bound's noise.
+        seed: of the draws and of the bound's noise.
+    """
+    if not answers(model):
+        return _by_replacing(model, encoding, rows, scores, samples, seed)
+    result = torch.zeros(len(rows), len(encoding.columns), dtype=torch.float64)
+    with fork_rng(model.device):
+        seed_noise(derived_seed(seed, "surprise"), model.device)
+        for column in range(len(encoding.columns)):
+            if encoding.tokens(column):
+                result[:, column] = excess_surprise(model, encoding, rows, column)
+    return result
+
+
+def _by_replacing(model: Model, encoding: Encoding, rows: Tensor, scores: Tensor, samples: int, seed: int) -> Tensor:
+    """log 1/M sum_m P(row with v_m in place of its value) - log P(row), v_m ~ the column's marginal: (B, columns).
+
+    How much likelier the row would be with an ordinary value in that column: large for the columns that make it odd,
+    about 0 for those that fit, negative for those that fit unusually well.
     """
     marginals = Marginals(model, encoding)
     result = torch.zeros(len(rows), len(encoding.columns), dtype=torch.float64)

@@ -11,7 +11,7 @@ from tessella.baselines.choosing import fit_mixture
 from tessella.contracts import Batch
 from tessella.data import Encoding, Rows
 from tessella.estimators.coding import Codes, NumberDistribution, number_distributions, smoothed
-from tessella.estimators.learning import Plan, dropout, limited_epochs, single_precision, train_by_plan
+from tessella.estimators.learning import Plan, dropout, limited_epochs, on_gpu, single_precision, train_by_plan
 from tessella.training.randomness import derived_seed, fork_rng
 
 SIZES = (8, 16, 32)  # codes of each number
@@ -71,7 +71,7 @@ def _transformers(counts: Sequence[int], train: Tensor, validation: Tensor, plan
 
 def _size(plan: Plan) -> tuple[int, int, float]:
     """A transformer that minutes are enough for."""
-    return ON_GPU if plan.device != "cpu" and torch.cuda.is_available() else ON_CPU
+    return ON_GPU if on_gpu(plan.device) else ON_CPU
 
 
 def _independent(counts: Sequence[int], train: Tensor, validation: Tensor, plan: Plan) -> Iterator[Baseline]:

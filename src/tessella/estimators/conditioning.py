@@ -1,29 +1,28 @@
 """Rows given the values of some columns.
 
-Three ways, the first that is feasible. A mixture is conditioned in closed form. Else rows are drawn and those that meet
-the conditions are kept, which is exact. Where they are too few, or a number is given to a flow, the others are found by
-importance resampling, and the kept ones tell whether that can be believed: the mean weight and the share of rows that
-were kept estimate the same probability. Weights that miss what is compatible with a rare condition are all equally
-tiny, and look healthy by themselves; their mean is then far below that share.
+Where the model has exact conditionals, what is known comes first, and nothing has to be weighed unless several columns
+are limited to intervals. Else three ways, the first that is feasible. Rows are drawn and those that meet the conditions
+are kept, which is exact. Where they are too few, or a number is given to a flow, the others are found by importance
+resampling, and the kept ones tell whether that can be believed: the mean weight and the share of rows that were kept
+estimate the same probability. Weights that miss what is compatible with a rare condition are all equally tiny, and look
+healthy by themselves; their mean is then far below that share.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import log
-from typing import Any, Protocol
+from typing import Protocol
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from tessella.baselines import CategoricalMixture
-from tessella.data import Column, Encoding
-from tessella.data.tables.values import Value, shown
+from tessella.data import Encoding
 from tessella.estimators.coding import CodedRows
-from tessella.estimators.frames import plain_value
 from tessella.estimators.marginals import Marginals
 from tessella.estimators.network import Model
-from tessella.models import SemiDiscrete
+from tessella.estimators.questions.given import Given
+from tessella.estimators.questions.walks import Exact, answers, drawn, exact, pieces, told, variable, variables
+from tessella.models import AutoregressiveTable, SemiDiscrete
 
 MOST_DRAWS = 40_000  # before rejection gives up; or 20 for every row asked for
 AT_ONCE = 2000  # or as many as are asked for
@@ -31,10 +30,11 @@ PROPOSALS = 4000  # of importance resampling; or 4 for every row asked for
 SAMPLES = 16  # of the bound in its weights
 FEWEST = 10  # draws that meet the conditions, or come near; from fewer nothing can be said
 NEAR = 0.25  # of a number, on the scale on which its column is about standard normal
+LEAST = 1e-9  # probability of an interval or of some categories; what is rarer was never seen
 SHORT, NEARLY_SHORT = 0.75, 0.3  # of the share of such draws the mean weight may be: exactly met, or only nearly
 
 
-Given = Mapping[int, list[float]]
+Values = Mapping[int, list[float]]
 
 
 @dataclass(frozen=True)
@@ -45,45 +45,33 @@ class Conditioned:
     effective_sample_size: float
 
 
-def given_values(encoding: Encoding, conditions: Mapping[str, Any]) -> dict[int, list[float]]:
-    """Conditions as they stand in a row, by column; those on columns with a single value are met anyway."""
-    given: dict[int, list[float]] = {}
-    for name, value in conditions.items():
-        index = encoding.index(name)
-        code, tokens = _possible(encoding.columns[index], plain_value(value)), encoding.tokens(index)
-        given |= {index: encoding.place(index, np.array([code]))[0].tolist()} if tokens else {}
-    return given
-
-
-def _possible(column: Column, value: Value) -> float:
-    """The code or number of a value that the model can make."""
-    try:
-        code = float(column.encode([value], "error")[0])
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"conditions: impossible, the model never makes such a row: {error}") from None
-    if column.number and (code < column.low or code > column.high):
-        bounds = shown(column.decode(np.array([column.low, column.high])))
-        raise ValueError(
-            f"conditions: column {column.name!r}: {shown([value])} is impossible, training saw values between {bounds}"
-        )
-    return code
-
-
 @torch.no_grad()
-def sample_given(model: Model, encoding: Encoding, given: Given, count: int) -> Conditioned:
-    """Rows whose columns have given values; an error where they are too rare for an answer that can be trusted.
+def sample_given(model: Model, encoding: Encoding, given: Given, count: int, temperature: float = 1.0) -> Conditioned:
+    """Rows that meet what is given; an error where that is too rare for an answer that can be trusted.
 
     Args:
         model: to draw from.
         encoding: of its columns.
-        given: column -> its values as they stand in a row, one for each token of the column.
+        given: values of columns, and limits where the model has exact conditionals.
         count: number of rows.
+        temperature: T of p^(1/T) of the parts of each column drawn; not 1 where the model has exact conditionals.
     """
+    if answers(model):
+        return _asked(AskedConditions(model, encoding, given, temperature), count)
+    if given.limits or temperature != 1:
+        exact(model, "given: an interval or a list of values" if given.limits else "temperature")
     if isinstance(model, CodedRows):
-        if isinstance(model.model, CategoricalMixture):
-            return Conditioned(CodedConditions(model, given).proposals(count)[0], float(count))
-        return _conditioned(CodedConditions(model, given), count)
-    return _conditioned(FlowConditions(model, encoding, given), count)
+        return _conditioned(CodedConditions(model, given.values), count)
+    assert isinstance(model, SemiDiscrete)
+    return _conditioned(FlowConditions(model, encoding, given.values), count)
+
+
+def _asked(conditions: "AskedConditions", count: int) -> Conditioned:
+    """Without weights where there is one limit at most: what is known is the same for all rows, and so is P(limit)."""
+    if len(conditions.limits) > 1:
+        found = _conditioned(conditions, count)
+        return Conditioned(conditions.completed(found.rows), found.effective_sample_size)
+    return Conditioned(conditions.completed(conditions.proposals(count)[0]), float(count))
 
 
 class Conditions(Protocol):
@@ -101,12 +89,70 @@ class Conditions(Protocol):
         """So many rows that meet it, (count, G + R), and log w, (count): the mean of w is P(given)."""
 
 
+class AskedConditions:
+    """A model with exact conditionals given values and limits: the columns with values first, limited ones after them.
+
+    A limited column is drawn from its conditional inside its limit L_i. Rows so drawn are distributed as
+
+        p(x | values, limits) / w(x) up to a factor,    w = prod_(i > 1) P(L_i | values, x_1, ..., x_(i - 1)),
+
+    so each is kept with probability w <= 1, and those that are kept are exact; P(L_1 | values) is the same for all.
+    The columns that nothing is said about are drawn when the rows are chosen.
+    """
+
+    exactly, volume = True, 1.0
+
+    def __init__(self, model: Exact, encoding: Encoding, given: Given, temperature: float = 1.0):
+        self.model, self.encoding, self.temperature = model, encoding, temperature
+        self.known = sorted(variable(encoding, column) for column in given.values)
+        self.limits = {variable(encoding, column): limit.to(model.device) for column, limit in given.limits.items()}
+        self.row = torch.zeros(1, encoding.shape.variables, dtype=torch.float64)
+        for column, values in given.values.items():
+            self.row[0, encoding.tokens(column)] = torch.tensor(values, dtype=torch.float64)
+
+    def draws(self, count: int) -> Tensor:
+        rows, log_weight = self.proposals(count)
+        return rows[torch.rand(len(rows)).log() < log_weight]
+
+    def proposals(self, count: int) -> tuple[Tensor, Tensor]:
+        rows = self.row.repeat(count, 1)
+        if not self.limits:
+            return rows, torch.zeros(count)
+        found, weights = [], []
+        for piece in pieces(self.encoding.split(rows)):
+            walk = told(self.model, piece, self.known)
+            masses = drawn(walk, sorted(self.limits), self.limits, self.temperature).double().cpu()
+            _check_possible(float(masses[0, 0].exp()))
+            found.append(self.encoding.join(*walk.batch).cpu())
+            weights.append(masses[1:].sum(0))
+        return torch.cat(found), torch.cat(weights)
+
+    def completed(self, rows: Tensor) -> Tensor:
+        """Rows (B, G + R) with the other columns drawn, too."""
+        known, batch = [*self.known, *self.limits], self.encoding.split(rows)
+        if isinstance(self.model, AutoregressiveTable) and self.temperature == 1:
+            on_device = (part.to(self.model.device) for part in batch)
+            return self.encoding.join(*self.model.complete(*on_device, known=known)).cpu()
+        found = []
+        for piece in pieces(batch):
+            walk = told(self.model, piece, known)
+            rest = [column for column in range(len(variables(self.encoding))) if column not in known]
+            drawn(walk, rest, {}, self.temperature)
+            found.append(self.encoding.join(*walk.batch).cpu())
+        return torch.cat(found)
+
+
+def _check_possible(probability: float) -> None:
+    if probability < LEAST:
+        raise ValueError(f"given: impossible for the model, its probability is {probability:.1g}")
+
+
 class CodedConditions:
     """A model of codes given the codes of some columns; numbers are then put in place of those drawn in their codes."""
 
     exactly, volume = True, 1.0
 
-    def __init__(self, model: CodedRows, given: Given):
+    def __init__(self, model: CodedRows, given: Values):
         self.model, self.given, self.codes = model, given, model.codes_of(given)
 
     def draws(self, count: int) -> Tensor:
@@ -130,7 +176,7 @@ class FlowConditions:
     P is the model's bound, so this is as exact as the bound is tight.
     """
 
-    def __init__(self, model: SemiDiscrete, encoding: Encoding, given: Given):
+    def __init__(self, model: SemiDiscrete, encoding: Encoding, given: Values):
         self.model, self.encoding, self.given, self.first = model, encoding, given, len(encoding.counts)
         self.row = torch.zeros(1, encoding.shape.variables, dtype=torch.float64, device=model.device)
         for column, values in given.items():
@@ -218,6 +264,6 @@ def _supported(log_weight: Tensor, share: float, exactly: bool) -> bool:
 def _too_rare(found: int, drawn: int, what: str) -> str:
     rate = f"about 1 in {drawn // found:,}" if found else f"fewer than 1 in {drawn // 3:,}"
     return (
-        f"conditions: too rare to answer, {rate}: {found} of {drawn:,} rows that the model drew {what} them, and "
+        f"given: too rare to answer, {rate}: {found} of {drawn:,} rows that the model drew {what} them, and "
         "weighing rows does not make up for that; give fewer columns, or more frequent values"
     )

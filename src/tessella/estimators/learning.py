@@ -36,21 +36,22 @@ class Plan:
     device: Device
     max_steps: int | None
     time_budget: float | None
-    learning_rate: float
-    batch_size: int
     progress: bool
+    learning_rate: float = 1e-3
+    batch_size: int = 64
     threads: int | None = None
     validation_rows: int | None = None
 
 
-def limited_epochs(plan: Plan, rows: int) -> Plan:
-    """The plan with at most 12 epochs over so many rows, where it has a time budget and no number of steps.
+def limited_epochs(plan: Plan, rows: int, epochs: int = EPOCHS, fewest: int = FEWEST_STEPS) -> Plan:
+    """The plan with at most so many epochs, but some steps in any case, where it has no number of steps.
 
     A schedule that ends much later learns the rows by heart before the learning rate comes to rest.
     """
-    if plan.time_budget is None or plan.max_steps is not None:
+    if plan.max_steps is not None:
         return plan
-    return replace(plan, max_steps=max(FEWEST_STEPS, EPOCHS * rows // plan.batch_size))
+    most = max(fewest, epochs * rows // plan.batch_size)
+    return replace(plan, max_steps=most if plan.time_budget is not None else min(most, STEPS))
 
 
 def dropout(rows: int) -> float:
@@ -119,7 +120,12 @@ def check_settings(device: str, time_budget: float | None, validation_fraction: 
 
 def to_device(model: nn.Module, device: Device) -> None:
     """Put a model that is not to be trained further where the setting says."""
-    model.to("cuda" if device != "cpu" and torch.cuda.is_available() else "cpu").eval()
+    model.to("cuda" if on_gpu(device) else "cpu").eval()
+
+
+def on_gpu(device: Device) -> bool:
+    """Whether the setting means a GPU here."""
+    return device != "cpu" and torch.cuda.is_available()
 
 
 class _HasThreads(Protocol):

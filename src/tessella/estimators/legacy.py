@@ -7,6 +7,7 @@ from torch import Tensor
 from tessella.configs import to_json
 from tessella.densities import DisjointMixtureConfig
 from tessella.dequantizers import ConditionalNoise
+from tessella.estimators.settings import BELONGS
 from tessella.models import BlocksConfig, CategoricalMixtureConfig, MixtureStartConfig, TableConfig
 
 FORMAT = 2
@@ -20,13 +21,25 @@ def upgraded(description: dict[str, Any], weights: dict[str, Tensor]) -> tuple[d
     """
     if description["estimator"] == "MixtureFlow" and "config" not in description:
         return _with_config(description), weights
-    if description["format"] != FORMAT or description["estimator"] != "TabularFlow":
+    if description["estimator"] != "TabularFlow":
         return description, weights
+    if description["format"] != FORMAT:
+        return _with_density(description), weights
     params, fitted = dict(description["params"]), dict(description["fitted"])
     params["components"], fitted["components_"] = params.pop("classes"), fitted.pop("classes_")
     config = to_json(_config(params, fitted))
     renamed = {_renamed(name): weight for name, weight in weights.items() if weight.numel()}
-    return {**description, "params": params, "fitted": fitted, "config": config}, renamed
+    return _with_density({**description, "params": params, "fitted": fitted, "config": config}), renamed
+
+
+def _with_density(description: dict[str, Any]) -> dict[str, Any]:
+    """Whether there were groups of columns said the density, and settings of the other were there, unused."""
+    params, fitted = dict(description["params"]), description["fitted"]
+    if "density" in params:
+        return description
+    params["density"] = "blocks" if fitted["density_"] == "blocks" else "coupling"
+    unused = {name for name, density in BELONGS.items() if density != params["density"]}
+    return {**description, "params": params | dict.fromkeys(unused)}
 
 
 def _with_config(description: dict[str, Any]) -> dict[str, Any]:

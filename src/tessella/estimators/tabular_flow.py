@@ -2,8 +2,9 @@
 
 import numbers
 import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -12,6 +13,7 @@ import torch
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
 
 from tessella import configs
 from tessella.contracts import Batch
@@ -19,16 +21,17 @@ from tessella.data import Column, Encoding, Rows
 from tessella.data.tables.columns import learn
 from tessella.data.tables.values import Value, shown
 from tessella.dequantizers import VoronoiCells
-from tessella.estimators import conditioning, frames, saving
+from tessella.estimators import conditioning, frames, questions, saving
 from tessella.estimators.anomalies import contributions, reasons
 from tessella.estimators.coding import CodedRows, Codes
+from tessella.estimators.learners import learn as train
 from tessella.estimators.learning import Device, Plan, check_settings, limited_threads, split_rows, to_device
-from tessella.estimators.network import SAMPLES, Size, build, components_of, groups_for, log_likelihood
-from tessella.estimators.network import learn as train
-from tessella.models import TableConfig
+from tessella.estimators.network import SAMPLES, build, components_of, log_likelihood
+from tessella.estimators.questions.balance import Balance
+from tessella.estimators.settings import Density, Settings
+from tessella.models import AutoregressiveTable, BlocksConfig, TableConfig
 from tessella.training.randomness import derived_seed, fork_rng, seed_noise
 
-GROUPS_RATE, FLOW_RATE = 4e-3, 1e-3  # peaks of the learning rate
 FEW_EFFECTIVE = 0.1  # of the rows asked for
 
 
@@ -103,7 +106,7 @@ class TabularFlow(DensityMixin, BaseEstimator):
 
     >>> import numpy as np
     >>> table = np.array([["a", "x"], ["b", "y"]] * 50)
-    >>> flow = TabularFlow(dim=2, blocks=1, width=8, max_steps=5, device="cpu", random_state=0, progress=False)
+    >>> flow = TabularFlow(width=8, max_steps=5, device="cpu", random_state=0, progress=False)
     >>> flow.fit(table).sample(3).shape
     (3, 2)
     """
@@ -112,15 +115,17 @@ class TabularFlow(DensityMixin, BaseEstimator):
         self,
         column_types: Mapping[str, str] | None = None,
         *,
-        dim: int = 2,
-        blocks: int = 4,
-        width: int = 32,
+        density: Density = "auto",
+        width: int | None = None,
+        layers: int | None = None,
+        dim: int | None = None,
+        blocks: int | None = None,
         components: int | None = None,
         groups: int | None = None,
         time_budget: float | None = None,
         max_steps: int | None = None,
         learning_rate: float | None = None,
-        batch_size: int = 64,
+        batch_size: int | None = None,
         samples: int | None = None,
         validation_fraction: float = 0.1,
         test_fraction: float = 0.0,
@@ -131,9 +136,11 @@ class TabularFlow(DensityMixin, BaseEstimator):
         progress: bool = True,
     ):
         self.column_types = column_types
+        self.density = density
+        self.width = width
+        self.layers = layers
         self.dim = dim
         self.blocks = blocks
-        self.width = width
         self.components = components
         self.groups = groups
         self.time_budget = time_budget
@@ -163,11 +170,10 @@ class TabularFlow(DensityMixin, BaseEstimator):
         rows = Rows(*self.encoding_.encode(frame.columns))
         self.parts_ = split_rows(len(rows), self.seed_, self.validation_fraction, self.test_fraction)
         used = [torch.from_numpy(self.parts_[name]) for name in ("train", "validation")]
-        self.groups_ = groups_for(len(used[0]), len(self.columns_)) if self.groups is None else self.groups
         self.samples_ = self.samples or SAMPLES
-        size = Size(self.dim, self.blocks, self.width, self.components or 0, self.groups_)
-        learned = train(self.encoding_, size, (rows.batch(used[0]), rows.batch(used[1])), self._plan())
+        learned = train(self.encoding_, self._settings(), (rows.batch(used[0]), rows.batch(used[1])), self._plan())
         self.model_, self.config_, self.density_ = learned.model, learned.config, learned.kind
+        self.groups_ = self.config_.groups if isinstance(self.config_, BlocksConfig) else 0
         self.start_, self.exact_, self.components_ = learned.start, self.model_.exact, components_of(self.model_)
         self.initial_validation_, self.best_validation_ = learned.initial_validation, learned.validation
         self.n_iter_, self.stopped_, self.history_ = learned.result.steps, learned.result.stopped, learned.history
@@ -187,35 +193,118 @@ class TabularFlow(DensityMixin, BaseEstimator):
         return float(self.score_samples(X).mean())
 
     @limited_threads
-    def sample(self, n: int = 1, conditions: Mapping[str, Any] | None = None, random_state: Any = None) -> Any:
+    def sample(
+        self,
+        n: int = 1,
+        given: Mapping[str, Any] | None = None,
+        *,
+        temperature: float = 1.0,
+        balance: Balance | None = None,
+        random_state: Any = None,
+    ) -> Any:
         """New rows, in a frame like the one that was fitted: same library, columns, dtypes and categories.
 
-        Numbers are kept inside the range that training saw. Rows that meet conditions on categories are drawn exactly
-        where that is feasible, otherwise, and for numbers, by importance resampling: `effective_sample_size_` says how
-        many independent rows they are worth.
+        Numbers are kept inside the range that training saw. Given columns come first, so with an autoregressive density
+        or a mixture rows given values of any columns are exact and as fast as others. A column limited to an interval
+        or to some categories is drawn from its conditional inside the limit, which is exact, too. With several of them
+        a row is kept with the probability that the later limits are met given what was drawn for the earlier ones,
+        which is exact again; where that keeps too few, rows are resampled by these weights instead. Other densities
+        draw rows and keep those that meet the values, or resample. `effective_sample_size_` says how many independent
+        rows they are worth.
 
         Args:
             n: number of rows.
-            conditions: values of some columns; None in them stands for missing.
+            given: of some columns a value, None for missing; an interval `(low, high)` of numbers, dates or ordered
+                categories, both included, None for no end; or a list of categories.
+            temperature: T; every column is drawn from p^(1/T), of its categories or the parts of its numbers, given
+                those before. Below 1 rows are more ordinary, above 1 more varied.
+            balance: a column whose categories shall have equal shares; or shares, {column: {value: share}}, of values
+                or anything else that can be given. Everything else is drawn given that.
             random_state: of this call; None takes the estimator's, so that an integer there repeats the same rows.
         """
         check_is_fitted(self, "model_")
         if not isinstance(n, numbers.Integral) or n < 1:
             raise ValueError(f"n: got {n!r}; expected a positive integer")
-        given = conditioning.given_values(self.encoding_, conditions or {})
-        state = self.random_state if random_state is None else random_state
-        device = self.model_.device
-        with fork_rng(device):
-            seed_noise(derived_seed(int(check_random_state(state).randint(2**31 - 1)), "sample"), device)
-            batch = self._sample_given(int(n), given) if given else self.model_.sample(int(n))
-        return frames.write(self.layout_, self.encoding_.decode(*batch))
+        if not temperature > 0:
+            raise ValueError(f"temperature: got {temperature}; expected a positive number")
+        given = dict(given or {})
+        strata = [(given, int(n))] if balance is None else questions.strata(self.encoding_, balance, given, int(n))
+        with self._noise("sample", random_state):
+            parts = [
+                self._rows(count, questions.read_given(self.encoding_, said), temperature) for said, count in strata
+            ]
+            rows = parts[0].rows if balance is None else questions.balanced([part.rows for part in parts])
+        self._note_worth(int(n), sum(part.effective_sample_size for part in parts))
+        return frames.write(self.layout_, self.encoding_.decode(*self.encoding_.split(rows)))
+
+    @limited_threads
+    def impute(self, X: Any, most_likely: bool = False, n: int = 1, random_state: Any = None) -> Any:
+        """The rows with a value for everything that is missing, in a frame like the one that was fitted.
+
+        Values are drawn from their joint distribution given what is there, and that they are not missing; known values
+        stay as they are. Columns that `X` does not have are missing. The density must be autoregressive or a mixture.
+
+        Args:
+            X: rows with missing values.
+            most_likely: the likeliest category or the median of a number instead of a draw, one column after another
+                in the table's order, each given those before: no draws, but rows are more alike than they should be.
+            n: imputations; more than one are a list of frames, as multiple imputation needs them.
+            random_state: as in `sample`.
+        """
+        check_is_fitted(self, "model_")
+        if n < 1:
+            raise ValueError(f"n: got {n!r}; expected at least 1")
+        model = questions.exact(self.model_, "impute")
+        known = questions.read_rows(self.encoding_, self.layout_, X, self.unseen, evidence=False)
+        with self._noise("impute", random_state):
+            filled = [questions.impute(model, self.encoding_, known.rows, known.unknown, most_likely) for _ in range(n)]
+        found = [frames.write(self.layout_, _completed(self.encoding_, known.values, one)) for one in filled]
+        return found[0] if n == 1 else found
+
+    @limited_threads
+    def predict_proba(self, X: Any, column: str | None = None) -> Any:
+        """P(category | the other columns) of every row, exact, in a frame of the library of `X`; an array of an array.
+
+        A column for each category, named as it prints, in the order of `columns_`; missing is none of them, so the
+        probabilities are those given that the value is there. What `X` says about the column makes no difference.
+        Other columns that `X` does not have are unknown, and so are missing values; but where training saw missing
+        values, that one is missing says something, and is taken as known.
+
+        Args:
+            X: rows.
+            column: which; None: the last one, where tables often have what is to be predicted.
+        """
+        index = self._target(column)
+        spec = self.columns_[index]
+        if spec.number:
+            raise ValueError(f"column {spec.name!r}: is {spec.kind}; expected categories, use predict for its median")
+        found = self._asked(X, index, questions.probabilities)
+        if isinstance(X, np.ndarray):
+            return found.numpy()
+        names = [str(category) for category in spec.categories if category is not None]
+        return frames.write_new(frames.library_of(X), dict(zip(names, found.T.tolist(), strict=True)))
+
+    @limited_threads
+    def predict(self, X: Any, column: str | None = None) -> np.ndarray:
+        """The likeliest category of a column given the others, as in `predict_proba`, or the median of a number.
+
+        The median, since the tails of a number may have no mean.
+        """
+        index = self._target(column)
+        spec = self.columns_[index]
+        if spec.number:
+            return np.array(spec.decode(self._asked(X, index, questions.medians).numpy()))
+        return np.array(spec.decode(self._asked(X, index, questions.probabilities).argmax(-1).numpy()))
 
     @limited_threads
     def anomalies(self, X: Any, top: int = 20, samples: int | None = None) -> Any:
         """The least likely rows, and for each the columns that make it so: a frame of the library of `X`.
 
-        Columns: `row` (position in X), `score` (nats), then `column_1`, `contribution_1`, ...: by how many nats the row
-        would be likelier with ordinary values in that column (drawn from the column alone), largest first.
+        Columns: `row` (position in X), `score` (nats), then `column_1`, `contribution_1`, ..., largest first. With an
+        autoregressive density or a mixture, a contribution is by how many nats the value surprises given all others,
+        -log p(value | others), beyond what values of that column would on average, given the same others: a number that
+        nobody could know is no reason. With other densities, by how many nats the row would be likelier with ordinary
+        values in that column, drawn from the column alone.
         """
         batch, samples = self._encode(X), self._samples(samples)
         scores = log_likelihood(self.model_, batch, samples, self.seed_)
@@ -238,6 +327,8 @@ class TabularFlow(DensityMixin, BaseEstimator):
             what = f"is {spec.kind}" if spec.number else f"has the single value {shown(spec.categories)}"
             raise ValueError(f"column {column!r}: {what}; expected a column of at least two categories")
         token = self.encoding_.tokens(index)[0]
+        if isinstance(self.model_, AutoregressiveTable):
+            return Embedding(spec.categories, self.model_.density.vectors(token).cpu().numpy())
         if isinstance(self.model_, CodedRows):
             return Embedding(spec.categories, self.model_.positions(token).cpu().numpy())
         cells = self.model_.dequantizer.cells
@@ -282,6 +373,7 @@ class TabularFlow(DensityMixin, BaseEstimator):
 
     def _check_parameters(self) -> None:
         check_settings(self.device, self.time_budget, self.validation_fraction)
+        self._settings()
         if self.samples is not None and self.samples < 1:
             raise ValueError(f"samples: got {self.samples}; expected at least 1, or None")
         if self.unseen not in ("error", "missing"):
@@ -310,11 +402,12 @@ class TabularFlow(DensityMixin, BaseEstimator):
             device=self.device,
             max_steps=self.max_steps,
             time_budget=self.time_budget,
-            learning_rate=self.learning_rate or (GROUPS_RATE if self.groups_ else FLOW_RATE),
-            batch_size=self.batch_size,
             progress=self.progress,
             threads=self.threads,
         )
+
+    def _settings(self) -> Settings:
+        return Settings(**{field.name: getattr(self, field.name) for field in fields(Settings)})
 
     def _samples(self, samples: int | None) -> int:
         chosen = self.samples_ if samples is None else samples
@@ -328,16 +421,43 @@ class TabularFlow(DensityMixin, BaseEstimator):
         frames.check_rows(frame, least=1)
         return self.encoding_.encode(frames.matched(frame, self.layout_), self.unseen)
 
-    def _sample_given(self, n: int, given: dict[int, list[float]]) -> Batch:
-        conditioned = conditioning.sample_given(self.model_, self.encoding_, given, n)
-        self.effective_sample_size_ = conditioned.effective_sample_size
-        if self.effective_sample_size_ < FEW_EFFECTIVE * n:
+    def _target(self, column: str | None) -> int:
+        check_is_fitted(self, "model_")
+        return len(self.columns_) - 1 if column is None else self.encoding_.index(column)
+
+    def _asked(self, X: Any, index: int, ask: Callable[..., Tensor]) -> Tensor:
+        """What a question about a column finds for the rows of `X`."""
+        model = questions.exact(self.model_, "predict")
+        known = questions.read_rows(self.encoding_, self.layout_, X, self.unseen, evidence=True, ignored=index)
+        return ask(model, self.encoding_, known.rows, known.unknown, index)
+
+    @contextmanager
+    def _noise(self, purpose: str, random_state: Any) -> Iterator[None]:
+        """The noise of one call."""
+        state, device = self.random_state if random_state is None else random_state, self.model_.device
+        with fork_rng(device):
+            seed_noise(derived_seed(int(check_random_state(state).randint(2**31 - 1)), purpose), device)
+            yield
+
+    def _rows(self, n: int, given: questions.Given, temperature: float) -> conditioning.Conditioned:
+        if given or temperature != 1:
+            return conditioning.sample_given(self.model_, self.encoding_, given, n, temperature)
+        return conditioning.Conditioned(self.encoding_.join(*self.model_.sample(n)).cpu(), float(n))
+
+    def _note_worth(self, n: int, worth: float) -> None:
+        self.effective_sample_size_ = worth
+        if worth < FEW_EFFECTIVE * n:
             warnings.warn(
-                f"conditions: the {n} rows are worth {self.effective_sample_size_:.1f} independent ones; the condition "
-                "is rare under the model",
+                f"given: the {n} rows are worth {worth:.1f} independent ones; that is rare under the model",
                 stacklevel=3,
             )
-        return self.encoding_.split(conditioned.rows)
+
+
+def _completed(encoding: Encoding, values: Sequence[Sequence[Value]], rows: Tensor) -> list[list[Value]]:
+    """Columns of values, with those of rows (B, G + R) where they are missing."""
+    found = encoding.decode(*encoding.split(rows))
+    pairs = zip(values, found, strict=True)
+    return [[new if old is None else old for old, new in zip(*pair, strict=True)] for pair in pairs]
 
 
 _FITTED = ("seed_", "density_", "exact_", "start_", "groups_", "components_", "samples_", "initial_validation_")

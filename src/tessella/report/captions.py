@@ -72,6 +72,19 @@ def pairs(overview: Overview) -> Markup:
     )
 
 
+def telling(overview: Overview) -> Markup:
+    """What the bars are."""
+    found = overview["telling"]
+    most, name = max(zip(found["together"], found["names"], strict=True))
+    return _words(
+        "How well could each column be guessed from the others, and which others say most about it? Nearest to a "
+        f"function of the rest is {name}: {_percent(most)} of what is uncertain about it is known from them.",
+        "A bar is 1 - H(column | all others) / H(column) under the model; the named columns are those that take most "
+        "away by themselves, I(other; column) / H(column). Exact but for the rows that they are means over, which the "
+        "model drew. Of numbers, the range or repeated value is meant.",
+    )
+
+
 def cells(overview: Overview) -> Markup:
     """Why there are cells."""
     flat = any(picture["dim"] == 2 for picture in overview["cell_maps"])

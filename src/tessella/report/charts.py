@@ -13,6 +13,7 @@ from tessella.report.wording import nats, number
 SHORT = 16  # characters of a name inside a drawing
 TILES = 12  # colours
 CURVES = ("loss", "validation")
+TELLERS, LEAST_TOLD = 3, 0.01  # columns that are named, and what they must tell
 
 
 def svg(width: float, height: float, *children: str, label: str) -> Markup:
@@ -145,6 +146,19 @@ def heatmap(names: Sequence[str], matrix: Sequence[Sequence[float]], what: str) 
             strength = None if i == j else f"{0.04 + 0.96 * sqrt(matrix[i][j]):.3f}"
             drawn.append(tag("rect", *said, **place, class_="self" if i == j else "heat", fill_opacity=strength))
     return svg(width, step * len(names), *drawn, label=f"associations, {what}")
+
+
+def telling(found: dict[str, Any]) -> Markup:
+    """A bar for every column, how much the others tell about it, with those that tell most."""
+    rows = []
+    for j in sorted(range(len(found["names"])), key=lambda j: -found["together"][j]):
+        alone = sorted(((found["share"][i][j], name) for i, name in enumerate(found["names"])), reverse=True)
+        tellers = [f"{name} {100 * share:.0f}%" for share, name in alone[:TELLERS] if share >= LEAST_TOLD]
+        who = tag("span", found["names"][j], tag("small", ", ".join(tellers)), class_="who")
+        share = tag("span", f"{100 * found['together'][j]:.0f}%", class_="figure")
+        bar = tag("i", class_="bar", style=f"left:0;width:{100 * found['together'][j]:.1f}%")
+        rows.append(tag("div", who, share, tag("span", bar, class_="track thin"), class_="gain own"))
+    return tag("div", *rows, class_="gains")
 
 
 def cell_map(picture: dict[str, Any], named: bool = True) -> Markup:

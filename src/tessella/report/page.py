@@ -9,7 +9,7 @@ from tessella.report.markup import Markup, join, tag
 from tessella.report.sections import SECTIONS, header
 from tessella.report.usage import reading, usage
 
-FILE, FORMAT = "overview.json", 3
+FILE, FORMAT = "overview.json", 4
 
 
 def write_page(source: dict[str, Any] | Path, out: Path, model: str = "model") -> Path:
@@ -62,8 +62,13 @@ def page(overview: dict[str, Any], model: str) -> str:
 
 
 def _shown(anchor: str, overview: dict[str, Any]) -> bool:
-    """Pictures of pairs need two columns, and pictures of cells a column with a few categories."""
-    needed = {"pairs": len(overview["association"]["names"]) > 1, "cells": bool(overview["cell_maps"])}
+    """Pictures of pairs need two columns, pictures of cells a column with a few categories; see also `Telling`."""
+    several = len(overview["association"]["names"]) > 1
+    needed = {
+        "pairs": several,
+        "telling": several and overview["telling"] is not None,
+        "cells": bool(overview["cell_maps"]),
+    }
     return needed.get(anchor, True)
 
 

@@ -64,6 +64,11 @@ def pairs(overview: Overview) -> Markup:
     return join(tag("div", *maps, class_="two"), scale)
 
 
+def telling(overview: Overview) -> Markup:
+    """How much is known about each column from the others, and from which."""
+    return charts.telling(overview["telling"])
+
+
 def cells(overview: Overview) -> Markup:
     """The cell maps."""
     pictures = [
@@ -128,6 +133,7 @@ SECTIONS: list[tuple[str, str, Part, Part]] = [
     ("training", "Training", captions.training, training),
     ("columns", "Columns", captions.columns, columns),
     ("pairs", "Pairs of columns", captions.pairs, pairs),
+    ("telling", "What columns tell", captions.telling, telling),
     ("cells", "Learned cells", captions.cells, cells),
     ("odd", "The oddest rows", captions.oddest, oddest),
     ("samples", "Sampled rows", captions.samples, samples),

@@ -9,7 +9,7 @@ DISCRETE = "categorical, ordinal, boolean, count and date"
 
 def usage(overview: dict[str, Any], model: str) -> tuple[str, str, Markup, Markup]:
     """Lines to copy, with this table's own names."""
-    conditions = next(filter(None, map(_condition, overview["marginals"])), None)
+    given = next(filter(None, map(_condition, overview["marginals"])), None)
     python = [
         "from tessella import TabularFlow",
         "",
@@ -17,7 +17,7 @@ def usage(overview: dict[str, Any], model: str) -> tuple[str, str, Markup, Marku
         "flow.score_samples(table)  # log-likelihood of each row, nats",
         "flow.anomalies(table, top=20)  # the oddest rows, and why",
         "flow.sample(1000)  # new rows, in a frame like yours",
-        *([f"flow.sample(100, conditions={conditions})"] if conditions else []),
+        *([f"flow.sample(100, given={given})"] if given else []),
     ]
     shell = [
         f"tessella score {model} data.csv --out scores.csv",

@@ -77,7 +77,7 @@ class NumberBins:
 
     def log_spread(self, values: Tensor) -> Tensor:
         """log p(v | part of v), 0 for atoms and where it is missing, (B)."""
-        code, rest, span = self.codes(values), self._closed(values), self.edges[-1] - self.edges[0]
+        code, rest, span = self.codes(values), self._closed(values), self.span
         width = self.edges.diff()[(code - 1).clamp(0, self.bins - 1)]
         under, over = (self.edges[0] - rest - float(self.whole)).clamp_min(0), (rest - self.edges[-1]).clamp_min(0)
         reach = span + torch.maximum(under, over)
@@ -87,16 +87,47 @@ class NumberBins:
 
     def draw(self, codes: Tensor) -> Tensor:
         """A value of each of these parts, (B)."""
-        share = torch.rand(len(codes), dtype=torch.float64)
+        return self.at(codes, torch.rand(len(codes), dtype=torch.float64))
+
+    def at(self, codes: Tensor, t: Tensor) -> Tensor:
+        """The value at t of each of these parts, (B): evenly in a bin, d = L t / (1 - t) away in a tail."""
         bin_ = (codes - 1).clamp(0, self.bins - 1)
-        span = self.edges[-1] - self.edges[0]
-        far = span * share / (1 - share)  # P(distance > d) = L / (L + d)
-        rest = self.edges[bin_] + share * self.edges.diff()[bin_]
+        far = self.span * t / (1 - t)  # P(distance > d) = L / (L + d)
+        rest = self.edges[bin_] + t * self.edges.diff()[bin_]
         rest = torch.where(codes == 0, self.edges[0] - far, rest)
         rest = torch.where(codes == self.bins + 1, self.edges[-1] + far, rest)
         values = self._opened(rest.floor() if self.whole else rest)
         atoms = torch.cat([self.atoms, self.atoms.new_tensor([torch.nan])])
         return torch.where(codes > self.bins + 1, atoms[(codes - self.bins - 2).clamp_min(0)], values)
+
+    def ranges(self, low: Tensor, high: Tensor) -> Tensor:
+        """Which t of each part are the numbers from low to high: from ... to ..., (B, parts, 2); 0 to 0 for none.
+
+        An atom between them has all of its t, missing has none.
+
+        Args:
+            low, high: both included, (B); they may be infinite.
+        """
+        ends = (low.ceil(), high.floor() + 1) if self.whole else (low, high)
+        first, end = (self._closed(x.contiguous())[:, None] for x in ends)
+        bins = [((x - self.edges[:-1]) / self.edges.diff()).clamp(0, 1) for x in (first, end)]
+        below = [self._tail(self.edges[:1] - x) for x in (end, first)]
+        above = [self._tail(x - self.edges[-1:]) for x in (first, end)]
+        atoms = ((self.atoms >= low[:, None]) & (self.atoms <= high[:, None])).to(self.edges)
+        none = [self.edges.new_zeros(len(low), int(self.missing))]
+        from_ = torch.cat([below[0], bins[0], above[0], torch.zeros_like(atoms), *none], 1)
+        to = torch.cat([below[1], bins[1], above[1], atoms, *none], 1)
+        return torch.stack([from_, torch.maximum(from_, to)], -1)
+
+    @property
+    def span(self) -> Tensor:
+        """L, of all bins together."""
+        return self.edges[-1] - self.edges[0]
+
+    def _tail(self, distance: Tensor) -> Tensor:
+        """t = d / (L + d), 1 at infinity."""
+        away = distance.clamp_min(0)
+        return torch.where(away.isinf(), 1, away / (self.span + away.nan_to_num(posinf=0)))
 
     def _closed(self, values: Tensor) -> Tensor:
         """Integers that are no atoms, without the gaps that atoms leave."""

@@ -15,7 +15,7 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 
 from tessella.data.tables.grids import DIGITS, EXACT, atoms_of, grid_step, on_grid, tied
-from tessella.data.tables.values import Value, from_json, shown, to_json
+from tessella.data.tables.values import Value, from_json, nearest, shown, to_json
 
 Kind = Literal["categorical", "ordinal", "boolean", "count", "grid", "continuous", "date"]
 NUMBERS: tuple[Kind, ...] = ("count", "grid", "continuous", "date")
@@ -139,8 +139,9 @@ class Column:
         known = f"{len(self.categories)} known: {shown(self.categories)}"
         kinds = {type(category) for category in self.categories if category is not None}
         kind = "" if value is None or type(value) in kinds else f"; this one is {type(value).__name__}"
+        near = nearest(value, self.categories)
         advice = 'drop the row or refit; unseen="missing" takes it for missing where training saw missing values'
-        return f"column {self.name!r}: value {shown([value])} was not seen in training ({known}){kind}; {advice}"
+        return f"column {self.name!r}: value {shown([value])} was not seen in training ({known}){kind}{near}; {advice}"
 
     def _numbers(self, values: Sequence[Value]) -> np.ndarray:
         expected, kinds = ("dates", (datetime.date,)) if self.kind == "date" else ("numbers", (int, float))

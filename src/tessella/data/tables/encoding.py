@@ -13,7 +13,7 @@ from tessella import checks
 from tessella.contracts import Batch
 from tessella.data.tables.columns import Column
 from tessella.data.tables.shape import TableShape
-from tessella.data.tables.values import Value, shown
+from tessella.data.tables.values import Value, nearest, shown
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Encoding:
         """The place of a column in the table."""
         names = [column.name for column in self.columns]
         if name not in names:
-            raise ValueError(f"column: got {name!r}; expected one of {shown(names)}")
+            raise ValueError(f"column: got {name!r}; expected one of {shown(names)}{nearest(name, names)}")
         return names.index(name)
 
     def encode(self, columns: Sequence[Sequence[Value]], unseen: str = "error") -> Batch:

@@ -2,6 +2,7 @@
 
 import datetime
 from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from typing import Any, cast
 
 Value = bool | int | float | str | datetime.date | None
@@ -20,6 +21,17 @@ def shown(values: Sequence[Any]) -> str:
     "'a', missing, 'bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb'... (1,000 characters)"
     """
     return ", ".join(map(_one, values[:_SHOWN])) + (", ..." if len(values) > _SHOWN else "")
+
+
+def nearest(value: Any, known: Iterable[Any]) -> str:
+    """For the end of a message: the known text that is most like a text, if one is.
+
+    >>> nearest("colour", ["color", "size"]), nearest("age", ["size"])
+    ("; did you mean 'color'?", '')
+    """
+    texts = [other for other in known if isinstance(other, str)]
+    found = get_close_matches(value[:_LONGEST], texts, 1) if isinstance(value, str) else []
+    return f"; did you mean {shown(found)}?" if found else ""
 
 
 def _one(value: Any) -> str:

@@ -1,7 +1,7 @@
 """Frames of pandas, polars and pyarrow, and arrays: read, checked, and written as they came."""
 
 from tessella.estimators.frames.arrow import to_arrow
-from tessella.estimators.frames.checking import check_rows, matched
+from tessella.estimators.frames.checking import check_rows, matched, matched_some
 from tessella.estimators.frames.frame import Frame, Layout, plain_value
 from tessella.estimators.frames.reading import library_of, read
 from tessella.estimators.frames.texts import text
@@ -13,6 +13,7 @@ __all__ = [
     "check_rows",
     "library_of",
     "matched",
+    "matched_some",
     "plain_value",
     "read",
     "text",

@@ -1,6 +1,6 @@
 """Whether a frame is one that can be fitted, or one like that which was."""
 
-from tessella.data.tables.values import Value, shown
+from tessella.data.tables.values import Value, nearest, shown
 from tessella.estimators.frames.frame import Frame, Layout
 
 
@@ -17,16 +17,28 @@ def check_rows(frame: Frame, least: int) -> None:
 
 def matched(frame: Frame, layout: Layout) -> list[list[Value]]:
     """The columns in the order of the fitted frame: by name; by position where one of the two is an array."""
+    found = matched_some(frame, layout)
+    absent = [str(label) for label, column in zip(layout.labels, found, strict=True) if column is None]
+    if absent:
+        raise ValueError(f"columns: {shown(absent)} missing; {_expected(layout)}")
+    return [column for column in found if column is not None]
+
+
+def matched_some(frame: Frame, layout: Layout) -> list[list[Value] | None]:
+    """The same, None for columns that the frame does not have; an array has all."""
     if frame.layout.is_array or layout.is_array:
         got, expected = len(frame.columns), len(layout.labels)
         if got != expected:
             raise ValueError(f"X has {got} features, but TabularFlow is expecting {expected} features as input")
         return list(frame.columns)
     fitted = [str(label) for label in layout.labels]
-    absent = [name for name in fitted if name not in frame.names]
     extra = [name for name in frame.names if name not in fitted]
-    if absent or extra:
-        parts = [f"{shown(names)} {what}" for names, what in ((absent, "missing"), (extra, "not seen in fit")) if names]
-        raise ValueError(f"columns: {'; '.join(parts)}; expected the {len(fitted)} columns of fit: {shown(fitted)}")
+    if extra:
+        raise ValueError(f"columns: {shown(extra)} not seen in fit{nearest(extra[0], fitted)}; {_expected(layout)}")
     columns = dict(zip(frame.names, frame.columns, strict=True))
-    return [columns[name] for name in fitted]
+    return [columns.get(name) for name in fitted]
+
+
+def _expected(layout: Layout) -> str:
+    names = [str(label) for label in layout.labels]
+    return f"expected the {len(names)} columns of fit: {shown(names)}"

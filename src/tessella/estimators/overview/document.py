@@ -8,8 +8,9 @@ from typing import Self, TypedDict
 from tessella.estimators.overview.cell_maps import CellMap
 from tessella.estimators.overview.comparison import Compared
 from tessella.estimators.overview.fidelity import Association, Marginal
+from tessella.estimators.overview.telling import Telling
 
-FILE, FORMAT = "overview.json", 3
+FILE, FORMAT = "overview.json", 4
 
 
 class ColumnSummary(TypedDict):
@@ -74,6 +75,8 @@ class Overview:
     sampled_rows: int
     marginals: list[Marginal]
     association: Association
+    telling: Telling | None
+    """None where the model has no exact conditionals."""
     cell_maps: list[CellMap]
     typical_score: float
     odd_rows: list[OddRow]

@@ -18,6 +18,7 @@ from tessella.estimators.overview.cell_maps import cell_maps
 from tessella.estimators.overview.comparison import compare, shuffled
 from tessella.estimators.overview.document import ColumnSummary, Learning, OddRow, Overview, Reason
 from tessella.estimators.overview.fidelity import associations, marginals
+from tessella.estimators.overview.telling import telling
 from tessella.training.randomness import derived_seed, fork_rng, seed_noise
 from tessella.version import __version__
 
@@ -71,6 +72,7 @@ def gather(flow: "TabularFlow", X: Any) -> Overview:
         sampled_rows=len(sampled),
         marginals=marginals(encoding, real, sampled),
         association=association,
+        telling=telling(flow.model_, encoding, sampled, association["names"]),
         cell_maps=cell_maps(flow, association),
         typical_score=median(scores.tolist()),
         odd_rows=_oddest(flow, rows[scored], scores, scored),
@@ -92,6 +94,7 @@ def _plan(flow: "TabularFlow") -> Plan:
 def _described(flow: "TabularFlow") -> str:
     """What the model is: cells are named only where it has some."""
     return {
+        "autoregressive": "an exact density of one column after another, in any order",
         "mixture": "a mixture of categoricals",
         "blocks": f"a block-autoregressive mixture of categoricals, {flow.groups_} blocks of columns",
         "coupling": "a flow through cells",

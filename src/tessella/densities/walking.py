@@ -1,0 +1,107 @@
+"""Rows of an `Autoregressive` density whose columns become known one after another, as questions need them."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from tessella.contracts import Batch
+from tessella.data.tables.limits import Limit
+from tessella.densities import intervals
+from tessella.densities.autoregressive import Autoregressive
+
+
+class RowWalk:
+    """p(x_j | those told before j) by its parts, for every column j that is asked for.
+
+    A column is asked for, drawn where it is not known, and told. Limits and changes of the probabilities are the
+    business of who walks.
+
+    Args:
+        density: of the rows.
+        batch: rows; what they say about columns that are drawn makes no difference.
+    """
+
+    def __init__(self, density: Autoregressive, *batch: Tensor):
+        self.density, self.walk = density, density.net.walk(len(batch[0]))
+        self.codes, self.numbers = (*(part.clone() for part in batch), None)[:2]
+        self.state: Tensor = density.bias
+        self.table: Tensor = density.bias
+
+    @property
+    def batch(self) -> Batch:
+        """The rows as they are now."""
+        assert self.codes is not None
+        return (self.codes,) if self.numbers is None else (self.codes, self.numbers)
+
+    def ask(self, column: int) -> Tensor:
+        """log P of every part of a column, (B, K)."""
+        self.state = self.walk.ask(column)
+        self.table = self.density.log_table(column, self.state)
+        return self.table
+
+    def tell(self, column: int) -> None:
+        """What the rows say about the column that was asked for."""
+        self.walk.tell(column, self.density.told(column, *self.batch))
+
+    def log_prob(self, column: int) -> Tensor:
+        """log p of what the rows say about the column that was asked for, (B)."""
+        return self.density.log_value(self.density.place(*self.batch), column, self.state, self.table)
+
+    def within(self, column: int, limit: Limit) -> Tensor:
+        """log of the share of every part that meets a limit, (B, K) or, where it is the same for all rows, (1, K)."""
+        if column < self.density.categories:
+            return limit.allowed.to(self.table).log()
+        part, ranges = self._ranges(column, limit)
+        share = ranges[..., 1] - ranges[..., 0]
+        partly = ((share > 0) & (share < 1)).any(0).nonzero()[:, 0]
+        if len(partly):
+            assert self.density.inside is not None
+            shape = self.density.inside(self.density.groups, part[partly], self.state[:, None])  # (B, k, 2)
+            first, last = (ranges[:, partly, i].expand(shape.shape[:-1]) for i in (0, 1))
+            share = share.expand(len(shape), -1).clone()
+            share[:, partly] = intervals.cumulative(last, shape) - intervals.cumulative(first, shape)
+        allowed = limit.allowed.to(share).expand(len(share), -1)
+        return torch.cat([share, allowed], 1).clamp_min(0).log().to(self.table)
+
+    def draw(self, column: int, part: Tensor, limit: Limit | None = None) -> None:
+        """Write a value of these parts (B) of the column that was asked for into the rows, inside a limit."""
+        assert self.codes is not None
+        density = self.density
+        if column < density.categories:
+            self.codes[:, density.variables[column]] = part
+            return
+        assert self.numbers is not None
+        assert density.inside is not None
+        assert density.numbers is not None
+        number = column - density.categories
+        shape = density.inside(density.groups, part + density.offset[column], self.state)
+        t = intervals.draw(shape, *(() if limit is None else self._span(column, part, limit)))
+        value, said = density.numbers.at(number, part, t)
+        if limit is not None:  # rounding may put a number a hair outside
+            value = torch.where(said == 1, torch.minimum(torch.maximum(value, limit.low), limit.high), value)
+        self.numbers[:, number] = value.to(self.numbers.dtype)
+        if density.shape.indicators[number] >= 0:
+            self.codes[:, density.shape.indicators[number]] = said
+
+    def put(self, tokens: Sequence[int], values: Tensor) -> None:
+        """Write a column into the rows as it stands there, codes first and then numbers, (B, tokens)."""
+        first = len(self.density.shape.counts)
+        for token, value in zip(tokens, values.to(self.density.bias.device).T, strict=True):
+            part = self.batch[int(token >= first)]
+            part[:, token - first if token >= first else token] = value.to(part.dtype)
+
+    def _ranges(self, column: int, limit: Limit) -> tuple[Tensor, Tensor]:
+        """The tails, bins and atoms of a number, counted through all columns, and which t of each meet the limit."""
+        assert self.density.numbers is not None
+        ranges = self.density.numbers.of(column - self.density.categories).ranges(limit.low, limit.high)
+        part = torch.arange(ranges.shape[1], device=ranges.device) + self.density.offset[column]
+        return part, ranges
+
+    def _span(self, column: int, part: Tensor, limit: Limit) -> tuple[Tensor, Tensor]:
+        """First and last t that meet the limit in each of these parts, (B) each; anything where there is no t."""
+        _, ranges = self._ranges(column, limit)
+        place = part.clamp_max(ranges.shape[1] - 1)
+        rows = torch.arange(len(part), device=part.device) if len(ranges) > 1 else torch.zeros_like(part)
+        first, last = ranges[rows, place].unbind(-1)
+        return first, last

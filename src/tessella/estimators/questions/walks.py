@@ -1,0 +1,125 @@
+"""What questions ask of a model: one column after another, in an order of their own."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol, TypeGuard
+
+import torch
+from torch import Tensor
+
+from tessella.baselines import CategoricalMixture
+from tessella.contracts import Batch
+from tessella.data import Encoding
+from tessella.data.tables.limits import Limit
+from tessella.densities.walking import RowWalk
+from tessella.estimators.coding import CodedRows
+from tessella.estimators.network import Model
+from tessella.estimators.questions.mixture_walk import MixtureWalk
+from tessella.models import AutoregressiveTable
+from tessella.progress import counted
+
+ROWS_AT_ONCE = 2000
+
+Exact = AutoregressiveTable | CodedRows
+"""Models that `exact` lets through: an autoregressive density, a mixture of categoricals."""
+
+
+class Walk(Protocol):
+    """p(x_j | those told before j) by its parts, for rows whose columns become known one after another."""
+
+    @property
+    def batch(self) -> Batch:
+        """The rows as they are now."""
+
+    def ask(self, column: int) -> Tensor:
+        """log P of every part of a column, (B, K)."""
+
+    def tell(self, column: int) -> None:
+        """What the rows say about the column that was asked for."""
+
+    def log_prob(self, column: int) -> Tensor:
+        """log p of what the rows say about the column that was asked for, (B)."""
+
+    def within(self, column: int, limit: Limit) -> Tensor:
+        """log of the share of every part that meets a limit, (B, K) or, where it is the same for all rows, (1, K)."""
+
+    def draw(self, column: int, part: Tensor, limit: Limit | None = None) -> None:
+        """Write a value of these parts (B) of the column that was asked for into the rows, inside a limit."""
+
+    def put(self, tokens: Sequence[int], values: Tensor) -> None:
+        """Write a column into the rows as it stands there, (B, tokens)."""
+
+
+def answers(model: Model) -> TypeGuard[Exact]:
+    """Whether a model has exact conditionals of every column given any others."""
+    return isinstance(model, AutoregressiveTable) or (
+        isinstance(model, CodedRows) and isinstance(model.model, CategoricalMixture)
+    )
+
+
+def exact(model: Model, what: str) -> Exact:
+    """The model, if it can answer; an error that says which can, if not."""
+    if not answers(model):
+        raise ValueError(
+            f"{what}: this density has no exact conditionals of columns given any others; "
+            'fit with density="autoregressive", or "auto"'
+        )
+    return model
+
+
+def walk(model: Exact, batch: Batch) -> Walk:
+    """Through these rows."""
+    if isinstance(model, AutoregressiveTable):
+        return RowWalk(model.density, *(part.to(model.device) for part in batch))
+    return MixtureWalk(model, *batch)
+
+
+def variable(encoding: Encoding, column: int) -> int:
+    """Which of a model's columns is that of a table's, which has more than one value: categories, then numbers."""
+    if column in encoding.categorical:
+        return encoding.categorical.index(column)
+    return len(encoding.categorical) + encoding.numbers.index(column)
+
+
+def variables(encoding: Encoding) -> list[int]:
+    """The columns of the table that are columns of a model, in the model's order."""
+    return [*encoding.categorical, *encoding.numbers]
+
+
+def pieces(batch: Batch) -> Iterator[Batch]:
+    """A few rows at a time, counted for whoever watches."""
+    parts: list[Batch] = list(zip(*(part.split(ROWS_AT_ONCE) for part in batch), strict=True))
+    return counted(parts)
+
+
+def told(model: Exact, batch: Batch, known: Sequence[int]) -> Walk:
+    """A walk that has told the known columns, in the model's order."""
+    started = walk(model, batch)
+    for column in sorted(known):
+        started.ask(column)
+        started.tell(column)
+    return started
+
+
+def drawn(walked: Walk, columns: Sequence[int], limits: Mapping[int, Limit], temperature: float = 1.0) -> Tensor:
+    """Draw columns one after another, each from p^(1/T) of its parts inside its limit.
+
+    Returns:
+        log P(limit | those before) of every limited column, in the order of the columns: (limits, B).
+    """
+    masses = []
+    for column in columns:
+        table, limit = walked.ask(column), limits.get(column)
+        if temperature != 1:
+            table = (table / temperature).log_softmax(-1)
+        if limit is not None:
+            table = table + walked.within(column, limit)
+            masses.append(table.logsumexp(-1))
+        walked.draw(column, parts_drawn(table), limit)
+        walked.tell(column)
+    return torch.stack(masses) if masses else torch.zeros(0, len(walked.batch[0]))
+
+
+def parts_drawn(table: Tensor) -> Tensor:
+    """A part for each row, P(k) ~ exp(table_k): (B, K) -> (B); any where a limit left nothing, which weighs 0."""
+    probability = (table - table.amax(-1, keepdim=True)).exp()
+    return torch.multinomial(torch.where(probability.isnan(), 1.0, probability), 1)[:, 0]
