@@ -10,6 +10,7 @@ from tessella.data import Column, Encoding
 from tessella.data.tables.limits import Limit
 from tessella.estimators.questions.patterns import by_pattern, known_besides
 from tessella.estimators.questions.walks import Exact, Walk, parts_drawn, pieces, told, variable
+from tessella.progress import counted
 
 HALVINGS = 60  # of a number's range: no double is between its ends then
 DRAWS = 32  # of a column, to know how much its values surprise on average
@@ -91,7 +92,7 @@ def _asked(
     unknown[:, column] = True
     found, order = [], []
     for places, columns in by_pattern(unknown):
-        for piece in pieces(encoding.split(rows[places])):
+        for piece in counted(pieces(encoding.split(rows[places]))):
             walk = told(model, piece, known_besides(encoding, columns))
             found.append(ask(walk, variable(encoding, column)))
         order.append(places)
