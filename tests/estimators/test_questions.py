@@ -15,7 +15,7 @@ from tessella.data.tables.limits import Limit
 from tessella.densities import intervals
 from tessella.estimators import TabularFlow
 from tessella.estimators.anomalies import contributions
-from tessella.estimators.any_order import _mixture
+from tessella.estimators.any_order import mixture_of_codes
 from tessella.estimators.coding import NumberDistribution
 from tessella.estimators.questions import walks
 from tessella.models import AutoregressiveTable, CategoricalMixtureConfig
@@ -42,7 +42,7 @@ def flow(request) -> TabularFlow:
     fitted = small_flow(density="autoregressive", width=16, max_steps=150).fit(shop())
     if request.param == "mixture":
         rows = fitted._encode(shop())
-        fitted.model_ = _mixture(fitted.encoding_, (rows, rows), fitted._plan())
+        fitted.model_ = mixture_of_codes(fitted.encoding_, (rows, rows), fitted._plan())
         fitted.config_, fitted.density_ = CategoricalMixtureConfig((fitted.model_.components,)), "mixture"
     return fitted
 

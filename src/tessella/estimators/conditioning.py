@@ -21,7 +21,7 @@ from tessella.estimators.coding import CodedRows
 from tessella.estimators.marginals import Marginals
 from tessella.estimators.network import Model
 from tessella.estimators.questions.given import Given
-from tessella.estimators.questions.walks import Exact, answers, completed, drawn, exact, pieces, told, variable
+from tessella.estimators.questions.walks import Exact, answers, completed, drawn, exact, home, pieces, told, variable
 from tessella.models import SemiDiscrete
 
 MOST_DRAWS = 40_000  # before rejection gives up; or 20 for every row asked for
@@ -105,7 +105,7 @@ class AskedConditions:
     def __init__(self, model: Exact, encoding: Encoding, given: Given, temperature: float = 1.0):
         self.model, self.encoding, self.temperature = model, encoding, temperature
         self.known = sorted(variable(encoding, column) for column in given.values)
-        self.limits = {variable(encoding, column): limit.to(model.device) for column, limit in given.limits.items()}
+        self.limits = {variable(encoding, column): limit.to(home(model)) for column, limit in given.limits.items()}
         self.row = torch.zeros(1, encoding.shape.variables, dtype=torch.float64)
         for column, values in given.values.items():
             self.row[0, encoding.tokens(column)] = torch.tensor(values, dtype=torch.float64)

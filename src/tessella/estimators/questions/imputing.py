@@ -7,7 +7,7 @@ from tessella.data import Encoding
 from tessella.data.tables.limits import Limit
 from tessella.estimators.questions.patterns import by_pattern, known_besides
 from tessella.estimators.questions.predicting import median
-from tessella.estimators.questions.walks import ROWS_AT_ONCE, Exact, completed, drawn, told, variable, variables
+from tessella.estimators.questions.walks import ROWS_AT_ONCE, Exact, completed, drawn, home, told, variable, variables
 from tessella.progress import counted
 
 ROUNDS = 32  # of draws, until a row is kept
@@ -45,7 +45,7 @@ class _Gap:
         self.model, self.encoding = model, encoding
         self.known, self.gone = known_besides(encoding, columns), sorted(variable(encoding, i) for i in columns)
         self.limits = {
-            variable(encoding, i): Limit.there(encoding.columns[i]).to(model.device)
+            variable(encoding, i): Limit.there(encoding.columns[i]).to(home(model))
             for i in columns
             if encoding.columns[i].missing
         }

@@ -73,6 +73,11 @@ def walk(model: Exact, batch: Batch) -> Walk:
     return MixtureWalk(model, *batch)
 
 
+def home(model: Exact) -> torch.device:
+    """Where its walks are; mixtures walk on the CPU."""
+    return model.device if isinstance(model, AutoregressiveTable) else torch.device("cpu")
+
+
 def variable(encoding: Encoding, column: int) -> int:
     """Which of a model's columns is that of a table's, which has more than one value: categories, then numbers."""
     if column in encoding.categorical:
