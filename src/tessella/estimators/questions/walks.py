@@ -36,6 +36,9 @@ class Walk(Protocol):
     def tell(self, column: int) -> None:
         """What the rows say about the column that was asked for."""
 
+    def know(self, column: int) -> None:
+        """What the rows say about a column that nobody has to be asked about."""
+
     def log_prob(self, column: int) -> Tensor:
         """log p of what the rows say about the column that was asked for, (B)."""
 
@@ -112,8 +115,7 @@ def told(model: Exact, batch: Batch, known: Sequence[int]) -> Walk:
     """A walk that has told the known columns, in the model's order."""
     started = walk(model, batch)
     for column in sorted(known):
-        started.ask(column)
-        started.tell(column)
+        started.know(column)
     return started
 
 
