@@ -44,6 +44,11 @@ class RowWalk:
         """What the rows say about the column that was asked for."""
         self.walk.tell(column, self.density.told(column, *self.batch))
 
+    def know(self, column: int) -> None:
+        """What the rows say about a column that nobody has to be asked about."""
+        self.walk.ask(column)
+        self.tell(column)
+
     def log_prob(self, column: int) -> Tensor:
         """log p of what the rows say about the column that was asked for, (B)."""
         return self.density.log_value(self.density.place(*self.batch), column, self.state, self.table)
