@@ -152,9 +152,10 @@ class Autoregressive(nn.Module):
         assert codes is not None
         walk, kept = self.net.walk(len(codes)), set(known)
         for column in (*known, *drawn):
-            state = walk.ask(column)
-            if column not in kept:
-                self._draw(column, state, codes, numbers)
+            if column in kept:
+                walk.skip(column)
+            else:
+                self._draw(column, walk.ask(column), codes, numbers)
             walk.tell(column, self._told_one(column, codes, numbers))
         return (codes,) if numbers is None else (codes, numbers)
 

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tessella.nets.attention import AttentionBlock, KeysValues, Stack
+from tessella.nets.attention import AttentionBlock, Kept, Stack
 
 EXPANSION = 4  # of the hidden layers
 NAMED = 0.02  # size of names at the start
@@ -52,22 +52,28 @@ class AnyOrder(nn.Module):
 class Walk:
     """The state of one column after another, each token once through the network: keys and values are kept.
 
+    The first token is the same for all rows. No gradients: what is kept is written in place.
+
     Args:
         net: of the states.
         rows: B.
     """
 
     def __init__(self, net: AnyOrder, rows: int):
-        self.net = net
-        self.told = net.source.new_zeros(rows, 1, net.width)
-        self.kept: list[KeysValues] | None = None
+        self.net, self.rows = net, rows
+        self.told = net.source.new_zeros(1, net.width)
+        self.kept = Kept(net.blocks, net.columns, rows)
 
     def ask(self, column: int) -> Tensor:
         """What is known about a column, (B, width)."""
-        h, self.kept = self.net.blocks.after(self.told + self.net.asked[column], self.kept)
-        state: Tensor = self.net.norm(h)[:, 0].to(self.told.dtype)
-        return state
+        h = self.net.blocks.after(self.told + self.net.asked[column], self.kept)
+        state: Tensor = self.net.norm(h).to(self.told.dtype)
+        return state.expand(self.rows, -1)
+
+    def skip(self, column: int) -> None:
+        """Instead of `ask`, where the value of a column is known and nobody asks what was known before."""
+        self.net.blocks.after(self.told + self.net.asked[column], self.kept, asked=False)
 
     def tell(self, column: int, values: Tensor) -> None:
-        """Its value, (B, width), once it was asked for."""
-        self.told = (values + self.net.source[column])[:, None]
+        """Its value, (B, width), once it was asked for or skipped."""
+        self.told = values + self.net.source[column]
