@@ -15,6 +15,7 @@ from tessella.densities import intervals
 from tessella.densities.number_parts import NumberParts, PlacedNumbers, Sizes
 from tessella.densities.part_tables import PartGroups, PartTable
 from tessella.nets import AnyOrder, RaggedLogits
+from tessella.nets.ragged import draw
 
 EMBEDDED = 0.1  # size of what the network is told about a value, at the start
 JEFFREYS = 0.5  # rows that every part is given before counting
@@ -110,7 +111,7 @@ class Autoregressive(nn.Module):
         checks.finite("numbers", numbers)
         placed = self.numbers(numbers.double(), self._states(codes), self.bias.dtype)
         flat = placed.part + self.offset[self.categories :]
-        place = functional.pad(self._place(flat, placed), (self.categories, 0))
+        place = functional.pad(self._place(flat, placed.position), (self.categories, 0))
         return PlacedRows(torch.cat([categories, flat], 1), place, placed)
 
     def forward(self, rows: PlacedRows, order: Tensor | None = None) -> Tensor:
@@ -144,7 +145,7 @@ class Autoregressive(nn.Module):
     def log_table(self, column: int, state: Tensor) -> Tensor:
         """log P of every part of a column from its state, (B, width) -> (B, K)."""
         own = self.logits.own(column)
-        return functional.linear(state, self.head.all(self.groups)[own], self.bias[own]).log_softmax(-1)
+        return functional.linear(state, self.head.some(self.groups, own), self.bias[own]).log_softmax(-1)
 
     def complete(self, batch: Batch, known: Sequence[int], drawn: Sequence[int]) -> Batch:
         """Rows whose known columns stay, and others are drawn given them, one after another as in `drawn`."""
@@ -179,9 +180,9 @@ class Autoregressive(nn.Module):
         told: Tensor = self.embed(self.groups, *both)
         return told
 
-    def _place(self, flat: Tensor, placed: PlacedNumbers) -> Tensor:
+    def _place(self, flat: Tensor, position: Tensor) -> Tensor:
         """Where in its group a number lies, by its part and where it is inside."""
-        return self.groups.centre[flat] + self.groups.radius[flat] * placed.position
+        return torch.addcmul(self.groups.centre[flat], self.groups.radius[flat], position)
 
     def _log_inside(self, rows: PlacedRows, states: Tensor, own: slice) -> Tensor:
         """log p_in of some of the numbers, from the states (B, n, width) of their columns: (B, n)."""
@@ -194,7 +195,7 @@ class Autoregressive(nn.Module):
 
     def _draw(self, column: int, state: Tensor, codes: Tensor, numbers: Tensor | None) -> None:
         """Write a value of that column, whose state is (B, width), into every row."""
-        part = torch.multinomial(self.log_table(column, state).exp(), 1)[:, 0]
+        part = draw(self.log_table(column, state))
         if column < self.categories:
             codes[:, self.variables[column]] = part
             return
@@ -211,20 +212,18 @@ class Autoregressive(nn.Module):
     def _told_one(self, column: int, codes: Tensor, numbers: Tensor | None) -> Tensor:
         """`_told` of one column of a batch, (B, width)."""
         if self.numbers is None or numbers is None or column < self.categories:
-            flat = codes[:, self.variables[column]] + self.offset[column]
-            place = torch.zeros_like(flat)
-        else:
-            number = column - self.categories
-            own = slice(number, number + 1)
-            placed = self.numbers(numbers[:, own].double(), self._states(codes)[:, own], self.bias.dtype, number)
-            flat = placed.part + self.offset[column]
-            flat, place = flat[:, 0], self._place(flat, placed)[:, 0]
-        told: Tensor = self.embed(self.groups, flat, place)
+            return functional.embedding(codes[:, self.variables[column]] + self.offset[column], self.embed.base)
+        number = column - self.categories
+        own = slice(number, number + 1)
+        found = self.numbers.locate(numbers[:, own].double(), self._states(codes, own), number)
+        flat = found.part[:, 0] + self.offset[column]
+        told: Tensor = self.embed(self.groups, flat, self._place(flat, found.position[:, 0].to(self.bias.dtype)))
         return told
 
-    def _states(self, codes: Tensor) -> Tensor:
-        """What the indicators say about the numbers, (B, R): 1 where a number is there."""
-        return torch.where(self.indicator >= 0, codes[:, self.indicator.clamp_min(0)], 1)
+    def _states(self, codes: Tensor, own: slice = slice(None)) -> Tensor:
+        """What the indicators say about the numbers, (B, R), or some of them: 1 where a number is there."""
+        indicator = self.indicator[own]
+        return torch.where(indicator >= 0, codes[:, indicator.clamp_min(0)], 1)
 
 
 class _Inside(nn.Module):

@@ -92,8 +92,12 @@ class PartTable(nn.Module):
 
     def all(self, groups: PartGroups) -> Tensor:
         """Of every part, in its middle: (parts, width)."""
-        if self.slope is None:
-            return self.base
-        own = slice(groups.categories, None)
-        every = torch.arange(len(groups.row), device=groups.row.device)[own]
-        return torch.cat([self.base[: groups.categories], self(groups, every, groups.centre[own])])
+        categories, parts = groups.categories, len(groups.row)
+        tables = [self.some(groups, slice(0, categories)), self.some(groups, slice(categories, parts))]
+        return self.base if self.slope is None else torch.cat(tables)
+
+    def some(self, groups: PartGroups, own: slice) -> Tensor:
+        """Of all parts of some columns, either of categories or of numbers."""
+        if own.stop <= groups.categories:
+            return self.base[own]
+        return self(groups, torch.arange(own.start, own.stop, device=self.base.device), groups.centre[own])
