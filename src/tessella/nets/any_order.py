@@ -52,7 +52,7 @@ class AnyOrder(nn.Module):
 class Walk:
     """The state of one column after another, each token once through the network: keys and values are kept.
 
-    The first token is the same for all rows. No gradients: what is kept is written in place.
+    The first token is the same for all rows. No gradients.
 
     Args:
         net: of the states.

@@ -91,7 +91,7 @@ class AttentionBlock(nn.Module):
         attended = self.attend(q, k, v, attn_mask=mask, is_causal=causal)
         return self._added(h, attended.transpose(-3, -2).flatten(-2))
 
-    def after(self, h: Tensor, kept: Tensor, place: int) -> Tensor:
+    def after(self, h: Tensor, kept: Tensor, products: Tensor) -> Tensor:
         """One more token of each row, which attends to those before and to itself, (B, width) -> the same.
 
         A single query leaves nothing to multiply matrices with: rows come last, and sums over products of short
@@ -99,13 +99,15 @@ class AttentionBlock(nn.Module):
 
         Args:
             h: the tokens; one for all rows where they are the same.
-            kept: keys and values of the tokens before, (tokens, 2, heads, size, rows); those of this one are added.
-            place: number of tokens before.
+            kept: keys and values of the m tokens up to this one, (m, 2, heads, size, B), which fills in its own.
+            products: room for as many numbers as there are keys.
         """
-        q = self.keep(h, kept[place])
-        k, v = kept[: place + 1, ..., : len(h)].unbind(1)  # (m, heads, size, B)
-        logits = (k * (2 * q - k if self.l2 else q)).sum(2)
-        attended = (v * logits.mul_(q.shape[1] ** -0.5).softmax(0)[:, :, None]).sum(0)
+        q = self.keep(h, kept[-1])
+        k, v = kept[..., : len(h)].unbind(1)  # (m, heads, size, B)
+        products = products[..., : len(h)]
+        logits = torch.mul(k, 2 * q - k if self.l2 else q, out=products).sum(2)
+        weights = logits.mul_(q.shape[1] ** -0.5).softmax(0)
+        attended = torch.mul(v, weights[:, :, None], out=products).sum(0)
         return self._added(h, attended.flatten(0, 1).T)
 
     def keep(self, h: Tensor, kept: Tensor) -> Tensor:
@@ -130,7 +132,9 @@ class AttentionBlock(nn.Module):
 
 
 class Kept:
-    """Keys and values of tokens that pass a stack one after another.
+    """Keys and values of tokens that pass a stack one after another, and room to multiply them.
+
+    Memory that is used again is faster than new memory, which the system must clear first.
 
     Args:
         stack: of the blocks.
@@ -140,10 +144,10 @@ class Kept:
 
     def __init__(self, stack: "Stack", tokens: int, rows: int):
         self.tokens = 0
-        self.blocks = [
-            block.mix.weight.new_empty(tokens, 2, block.heads, block.mix.in_features // block.heads, rows)
-            for block in stack
-        ]
+        sizes = [(block.heads, block.mix.in_features // block.heads, rows) for block in stack]
+        like = next(stack.parameters())
+        self.blocks = [like.new_empty(tokens, 2, *size) for size in sizes]
+        self.products = like.new_empty(tokens, *sizes[0])
 
 
 class Stack(nn.ModuleList):
@@ -173,21 +177,25 @@ class Stack(nn.ModuleList):
                 h = _fused()(block, h, attends, causal) if fused else block(h, attends, causal)
         return h
 
+    @torch.no_grad()
     def after(self, h: Tensor, kept: Kept, asked: bool = True) -> Tensor:
         """One more token after those of the calls before, as a causal `forward` makes it of them all, (B, width).
+
+        No gradients: what is kept is written in place.
 
         Args:
             h: the tokens, (B, width); one for all rows where they are the same.
             kept: keys and values of the tokens before; those of this one are added.
             asked: whether anybody asks for what becomes of it. If not, the last block only keeps it.
         """
+        kept.tokens += 1
+        upto = slice(0, kept.tokens)
         with self.precision(h):
             for i, (block, own) in enumerate(zip(self, kept.blocks, strict=True), 1):
                 if asked or i < len(self):
-                    h = block.after(h, own, kept.tokens)
+                    h = block.after(h, own[upto], kept.products[upto])
                 else:
-                    block.keep(h, own[kept.tokens])
-        kept.tokens += 1
+                    block.keep(h, own[kept.tokens - 1])
         return h
 
     def precision(self, h: Tensor) -> torch.autocast:
