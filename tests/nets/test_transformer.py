@@ -101,11 +101,15 @@ def test_padding_changes_nothing(net):
 def test_one_token_after_another_gives_what_a_causal_pass_gives(attention):
     stack = scattered(Stack((AttentionBlock(64, attention=attention) for _ in range(2)), causal=True))
     h, kept = torch.randn(4, 5, 64), Kept(stack, 5, 4)
-    h[:, 0] = h[0, 0]  # the first token is the same for all rows
+    parent = torch.tensor([0, 0, 1, 0])
+    h[:, :2] = h[parent, :2]  # two rows, until they branch
     for i, expected in enumerate(stack(h).detach().unbind(1)):
-        one = stack.after(h[:, i] if i else h[:1, 0], kept, asked=i != 2)
-        if i != 2:  # nobody asked
-            torch.testing.assert_close(one.expand(4, -1), expected)
+        own = torch.tensor([0, 2]) if i < 2 else torch.arange(4)
+        if i == 2:
+            kept.branch(parent)
+        one = stack.after(h[own, i], kept, asked=i != 3)
+        if i != 3:  # nobody asked
+            torch.testing.assert_close(one, expected[own])
 
 
 LOGITS = {"dot": lambda q, k: q @ k.mT, "l2": lambda q, k: -torch.cdist(q, k).square()}

@@ -18,6 +18,7 @@ from tessella.nets import AnyOrder, RaggedLogits
 from tessella.nets.ragged import draw
 
 EMBEDDED = 0.1  # size of what the network is told about a value, at the start
+APART = 0.25  # less than half, so that parts and the places in them, from -1 to 1, are told apart by one number
 JEFFREYS = 0.5  # rows that every part is given before counting
 
 
@@ -157,7 +158,7 @@ class Autoregressive(nn.Module):
                 walk.skip(column)
             else:
                 self._draw(column, walk.ask(column), codes, numbers)
-            walk.tell(column, self._told_one(column, codes, numbers))
+            walk.tell(column, *self._told_one(column, codes, numbers))
         return (codes,) if numbers is None else (codes, numbers)
 
     def arrange(self, found: Sequence[NumberDistribution], groups: Sequence[Tensor]) -> None:
@@ -209,16 +210,17 @@ class Autoregressive(nn.Module):
         if self.shape.indicators[number] >= 0:
             codes[:, self.shape.indicators[number]] = said
 
-    def _told_one(self, column: int, codes: Tensor, numbers: Tensor | None) -> Tensor:
-        """`_told` of one column of a batch, (B, width)."""
+    def _told_one(self, column: int, codes: Tensor, numbers: Tensor | None) -> tuple[Tensor, Tensor]:
+        """`_told` of one column of a batch, (B, width), and a key that tells its values apart, (B)."""
         if self.numbers is None or numbers is None or column < self.categories:
-            return functional.embedding(codes[:, self.variables[column]] + self.offset[column], self.embed.base)
+            flat = codes[:, self.variables[column]] + self.offset[column]
+            return functional.embedding(flat, self.embed.base), flat
         number = column - self.categories
         own = slice(number, number + 1)
         found = self.numbers.locate(numbers[:, own].double(), self._states(codes, own), number)
-        flat = found.part[:, 0] + self.offset[column]
-        told: Tensor = self.embed(self.groups, flat, self._place(flat, found.position[:, 0].to(self.bias.dtype)))
-        return told
+        flat, position = found.part[:, 0] + self.offset[column], found.position[:, 0]
+        told: Tensor = self.embed(self.groups, flat, self._place(flat, position.to(self.bias.dtype)))
+        return told, flat + APART * position
 
     def _states(self, codes: Tensor, own: slice = slice(None)) -> Tensor:
         """What the indicators say about the numbers, (B, R), or some of them: 1 where a number is there."""

@@ -8,6 +8,7 @@ from tessella.nets.attention import AttentionBlock, Kept, Stack
 
 EXPANSION = 4  # of the hidden layers
 NAMED = 0.02  # size of names at the start
+SHARED = 2  # rows that go through the network as one, on average, while any do
 
 
 class AnyOrder(nn.Module):
@@ -52,7 +53,8 @@ class AnyOrder(nn.Module):
 class Walk:
     """The state of one column after another, each token once through the network: keys and values are kept.
 
-    The first token is the same for all rows. No gradients.
+    Rows that were told the same so far are one branch of a tree: before the first column all of them, and as long as
+    few values, or values that all rows share, were told. When branches become many, each row goes on alone.
 
     Args:
         net: of the states.
@@ -62,18 +64,33 @@ class Walk:
     def __init__(self, net: AnyOrder, rows: int):
         self.net, self.rows = net, rows
         self.told = net.source.new_zeros(1, net.width)
+        self.branch: Tensor | None = torch.zeros(rows, dtype=torch.int64, device=net.source.device)  # None: own ones
         self.kept = Kept(net.blocks, net.columns, rows)
 
     def ask(self, column: int) -> Tensor:
         """What is known about a column, (B, width)."""
         h = self.net.blocks.after(self.told + self.net.asked[column], self.kept)
         state: Tensor = self.net.norm(h).to(self.told.dtype)
-        return state.expand(self.rows, -1)
+        return state if self.branch is None else state.index_select(0, self.branch)
 
     def skip(self, column: int) -> None:
         """Instead of `ask`, where the value of a column is known and nobody asks what was known before."""
         self.net.blocks.after(self.told + self.net.asked[column], self.kept, asked=False)
 
-    def tell(self, column: int, values: Tensor) -> None:
-        """Its value, (B, width), once it was asked for or skipped."""
-        self.told = values + self.net.source[column]
+    def tell(self, column: int, values: Tensor, key: Tensor) -> None:
+        """Its value, (B, width), once it was asked for or skipped, and a key that tells values apart, (B)."""
+        told = values + self.net.source[column]
+        self.told = told if self.branch is None else told.index_select(0, self._grow(self.branch, key))
+
+    def _grow(self, parent: Tensor, key: Tensor) -> Tensor:
+        """New branches from those of the rows and keys; for each of them one of its rows."""
+        value = key.unique(return_inverse=True)[1]
+        pairs, branch = (self.rows * parent + value).unique(return_inverse=True)
+        every = torch.arange(self.rows, device=key.device)
+        if SHARED * len(pairs) > self.rows:
+            self.branch = None
+            self.kept.branch(parent)
+            return every
+        self.branch, first = branch, torch.empty_like(pairs).scatter_(0, branch, every)
+        self.kept.branch(parent[first])
+        return first

@@ -98,8 +98,8 @@ class AttentionBlock(nn.Module):
         vectors run over many rows at once.
 
         Args:
-            h: the tokens; one for all rows where they are the same.
-            kept: keys and values of the m tokens up to this one, (m, 2, heads, size, B), which fills in its own.
+            h: the tokens.
+            kept: keys and values of the m tokens up to this one, (m, 2, heads, size, at least B); its own are filled in.
             products: room for as many numbers as there are keys.
         """
         q = self.keep(h, kept[-1])
@@ -111,11 +111,11 @@ class AttentionBlock(nn.Module):
         return self._added(h, attended.flatten(0, 1).T)
 
     def keep(self, h: Tensor, kept: Tensor) -> Tensor:
-        """Put keys and values of tokens (B, width) into (2, heads, size, rows); their queries, (heads, size, B)."""
+        """Put keys and values of tokens (B, width) into (2, heads, size, at least B); their queries, (heads, size, B)."""
         layer = self.query_key_value
         parts = torch.addmm(layer.bias[:, None], layer.weight, self.before_attention(h).T)
         parts = parts.view(-1, *kept.shape[1:3], len(h))
-        kept.copy_(parts[-2:])
+        kept[..., : len(h)] = parts[-2:]
         return parts[0]
 
     def _heads(self, h: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -139,7 +139,7 @@ class Kept:
     Args:
         stack: of the blocks.
         tokens: at most so many.
-        rows: B.
+        rows: B, at most.
     """
 
     def __init__(self, stack: "Stack", tokens: int, rows: int):
@@ -148,6 +148,12 @@ class Kept:
         like = next(stack.parameters())
         self.blocks = [like.new_empty(tokens, 2, *size) for size in sizes]
         self.products = like.new_empty(tokens, *sizes[0])
+
+    def branch(self, parent: Tensor) -> None:
+        """Row i goes on as row parent_i did, for n rows instead of those that were there before: (n)."""
+        for block in self.blocks:
+            filled = block[: self.tokens].flatten(0, -2)  # a view; tables are much faster here than more dimensions
+            filled[:, : len(parent)] = filled.index_select(1, parent)
 
 
 class Stack(nn.ModuleList):
@@ -184,7 +190,7 @@ class Stack(nn.ModuleList):
         No gradients: what is kept is written in place.
 
         Args:
-            h: the tokens, (B, width); one for all rows where they are the same.
+            h: the tokens, (B, width).
             kept: keys and values of the tokens before; those of this one are added.
             asked: whether anybody asks for what becomes of it. If not, the last block only keeps it.
         """

@@ -101,14 +101,14 @@ class Walk:
     """
 
     def __init__(self, net: BlockMixture, rows: int):
-        self.net, self.rows, self.next = net, rows, 0
-        self.told = net.place.new_zeros(1, net.width)  # the first token is the same for all rows
+        self.net, self.next = net, 0
+        self.told = net.place.new_zeros(rows, net.width)
         self.kept = Kept(net.blocks, net.groups, rows)
 
     def tables(self) -> tuple[Tensor, Tensor, Tensor]:
         """The n variables of the next group, their log P_mjk, (B, n, M, K), and log w_m, (B, M), as in `forward`."""
         net, group = self.net, self.next
-        h = net.norm(net.blocks.after(self.told + net.place[group], self.kept)).expand(self.rows, -1)
+        h = net.norm(net.blocks.after(self.told + net.place[group], self.kept))
         members = (net.group == group).nonzero()[:, 0]
         weights = h @ net.weight_head[group] + net.log_weight[group]
         return members, net._tables(h[:, None].expand(-1, len(members), -1), members), weights.log_softmax(-1)
