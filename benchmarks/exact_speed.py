@@ -1,13 +1,14 @@
 """The exact model of tables on one CPU thread: rows drawn and scored, updates made, against plain multiplications.
 
-    python -m benchmarks.exact_speed            # two shapes, about two minutes
+    python -m benchmarks.exact_speed            # two shapes, about three minutes
     python -m benchmarks.exact_speed --rounds 3
 
 Values are simulated, shapes are not: `connect4` has 42 columns of three categories, `census` 15 columns like those of
-the census income table, six of them numbers with atoms, grids and a continuum. Networks of width 64 with two layers and
-float32 weights that are not trained: what a row costs does not depend on them. All calls take turns in rounds, so that a
-disturbance of the machine hits each of them; `share` is how long the same number of multiplications takes in one plain
-matrix product of the same round, as a share of the time that the call took.
+the census income table, six of them numbers with atoms, grids and a continuum. Networks have width 64, two layers and
+single precision, and are not trained: columns are independent, and rows share fewer values than those of any real
+table, so that drawing takes longest. Seconds are those of the processor, which other programs on the machine disturb
+less. All calls take turns in rounds; `share` is how long as many multiplications take in plain matrix products just
+before, as a share of the time that the call took.
 """
 
 import argparse
@@ -20,7 +21,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from tessella import records
+from tessella import checks, records
 from tessella.configs import to_json
 from tessella.data import TableShape
 from tessella.models import AutoregressiveConfig, AutoregressiveTable
@@ -145,7 +146,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("results/exact-speed.json"))
     args = parser.parse_args()
     torch.set_num_threads(1)
-    shapes = measure([case(name) for name in TABLES], args.rounds)
+    with checks.values(False):  # as in training
+        shapes = measure([case(name) for name in TABLES], args.rounds)
     record = {"model": to_json(CONFIG), "batch_size": TRAINING.batch_size, "plain": PLAIN, "shapes": shapes}
     records.write(args.out, {**record, **records.provenance(seed=0)})
 

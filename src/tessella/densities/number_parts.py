@@ -78,7 +78,7 @@ class NumberParts(nn.Module):
 
     def __init__(self, sizes: Sequence[Sizes], whole: Sequence[bool]):
         super().__init__()
-        self.sizes = tuple(sizes)
+        self.sizes, self.grid = tuple(sizes), tuple(whole)
         most = max(size.bins for size in sizes) + 1, max(1, *(size.atoms for size in sizes))
         edges, atoms = (torch.full((len(sizes), n), torch.inf, dtype=torch.float64) for n in most)
         for row, size in zip(edges, sizes, strict=True):
@@ -127,7 +127,7 @@ class NumberParts(nn.Module):
             part: (B).
             shape: of the density inside, (B, 2).
         """
-        size, whole = self.sizes[column], bool(self.whole[column])
+        size, whole = self.sizes[column], self.grid[column]
         edges = self.edges[column, : size.bins + 1]
         t, span = intervals.draw(shape), edges[-1] - edges[0]
         far, bin_ = span * t / (1 - t), (part - 1).clamp(0, size.bins - 1)
@@ -140,7 +140,7 @@ class NumberParts(nn.Module):
             rest = rest + torch.searchsorted(atoms - torch.arange(len(atoms), device=atoms.device), rest, right=True)
         atom = (part - size.bins - 2).clamp(0, len(atoms) - 1)
         values = torch.where(part > size.bins + 1, atoms[atom], rest)
-        said = part - int(self.other[column])
+        said = part - (size.parts - size.others)
         there = said < 0
         return torch.where(there, values, 0), torch.where(there, 1, said + (said > 0))
 

@@ -92,12 +92,15 @@ class PartTable(nn.Module):
 
     def all(self, groups: PartGroups) -> Tensor:
         """Of every part, in its middle: (parts, width)."""
+        if self.slope is None:
+            return self.base
         categories, parts = groups.categories, len(groups.row)
-        tables = [self.some(groups, slice(0, categories)), self.some(groups, slice(categories, parts))]
-        return self.base if self.slope is None else torch.cat(tables)
+        return torch.cat([self.base[:categories], self.some(groups, slice(categories, parts))])
 
     def some(self, groups: PartGroups, own: slice) -> Tensor:
         """Of all parts of some columns, either of categories or of numbers."""
         if own.stop <= groups.categories:
             return self.base[own]
-        return self(groups, torch.arange(own.start, own.stop, device=self.base.device), groups.centre[own])
+        every = torch.arange(own.start, own.stop, device=self.base.device)
+        vectors: Tensor = self(groups, every, groups.centre[own])
+        return vectors

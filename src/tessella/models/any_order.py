@@ -161,8 +161,9 @@ class AutoregressiveTable(nn.Module):
 
     @property
     def _rows_drawn_at_once(self) -> int:
-        """As many as leave the keys and values of one layer in the cache."""
-        return max(FEWEST_DRAWN, self._numbers_at_once // (2 * self.density.columns * self.density.net.width))
+        """As many as leave the keys and values of a layer, and the probabilities of a column, in the cache."""
+        numbers = 2 * self.density.columns * self.density.net.width + 3 * max(self.density.counts)
+        return max(FEWEST_DRAWN, self._numbers_at_once // numbers)
 
     @property
     def _numbers_at_once(self) -> int:

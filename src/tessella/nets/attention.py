@@ -99,7 +99,7 @@ class AttentionBlock(nn.Module):
 
         Args:
             h: the tokens.
-            kept: keys and values of the m tokens up to this one, (m, 2, heads, size, at least B); its own are filled in.
+            kept: keys and values of m tokens, (m, 2, heads, size, at least B); those of the last, this one, are filled in.
             products: room for as many numbers as there are keys.
         """
         q = self.keep(h, kept[-1])
@@ -111,7 +111,7 @@ class AttentionBlock(nn.Module):
         return self._added(h, attended.flatten(0, 1).T)
 
     def keep(self, h: Tensor, kept: Tensor) -> Tensor:
-        """Put keys and values of tokens (B, width) into (2, heads, size, at least B); their queries, (heads, size, B)."""
+        """Put keys and values of tokens (B, width) into (2, heads, size, at least B); queries, (heads, size, B)."""
         layer = self.query_key_value
         parts = torch.addmm(layer.bias[:, None], layer.weight, self.before_attention(h).T)
         parts = parts.view(-1, *kept.shape[1:3], len(h))
