@@ -99,7 +99,7 @@ class AttentionBlock(nn.Module):
 
         Args:
             h: the tokens.
-            kept: keys and values of m tokens, (m, 2, heads, size, at least B); those of the last, this one, are filled in.
+            kept: keys and values of m tokens, (m, 2, heads, size, at least B); those of the last, this one, are put in.
             products: room for as many numbers as there are keys.
         """
         q = self.keep(h, kept[-1])
