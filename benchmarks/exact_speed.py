@@ -5,11 +5,11 @@
 
 Values are simulated, shapes are not: `connect4` has 42 columns of three categories, `census` 15 columns like those of
 the census income table, six of them numbers with atoms, grids and a continuum. Networks have width 64, two layers and
-single precision, and are not trained: columns are independent, and rows share fewer values than those of any real
-table, so that drawing takes longest. Seconds are those of the processor, which other programs on the machine disturb
-less. "draw given half" draws the last half of the columns given the first half of other rows, "draw one half" given
-that of a single row. All calls take turns in rounds; `share` is how long as many multiplications as a whole row needs
-take in plain matrix products just before, as a share of the time that the call took.
+single precision, and are not trained: columns are independent, and rows, which are drawn as one while they agree, soon
+differ. Seconds are those of the processor, which other programs on the machine disturb less. "draw given half" draws
+the last half of the columns given the first half of other rows, "draw one half" given that of a single row. All calls
+take turns in rounds; `share` is how long as many multiplications as a whole row needs take in plain matrix products
+just before, as a share of the time that the call took.
 """
 
 import argparse
