@@ -78,7 +78,7 @@ def power(p: float | Tensor) -> Squashing:
         return torch.logaddexp(exponent, torch.zeros_like(exponent))
 
     def undo(t: Tensor, slack: Tensor) -> Tensor:
-        """t / (1 - t^p)^(1/p), 1 - t^p = -expm1(p log(1 - slack)), whose slope is nothing where t is lost in rounding."""
+        """t / (1 - t^p)^(1/p), 1 - t^p = -expm1(p log(1 - slack)), without a slope where rounding loses t."""
         log_t = torch.log1p(-slack.clamp_max(1 - torch.finfo(slack.dtype).eps))
         return t * torch.exp(-torch.log(-torch.expm1(p * log_t)) / p)
 

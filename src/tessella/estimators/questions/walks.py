@@ -15,6 +15,7 @@ from tessella.estimators.coding import CodedRows
 from tessella.estimators.network import Model
 from tessella.estimators.questions.mixture_walk import MixtureWalk
 from tessella.models import AutoregressiveTable
+from tessella.nets.ragged import draw
 from tessella.progress import counted
 
 ROWS_AT_ONCE = 2000
@@ -140,5 +141,4 @@ def drawn(walked: Walk, columns: Sequence[int], limits: Mapping[int, Limit], tem
 
 def parts_drawn(table: Tensor) -> Tensor:
     """A part for each row, P(k) ~ exp(table_k): (B, K) -> (B); any where a limit left nothing, which weighs 0."""
-    probability = (table - table.amax(-1, keepdim=True)).exp()
-    return torch.multinomial(torch.where(probability.isnan(), 1.0, probability), 1)[:, 0]
+    return draw(table - table.amax(-1, keepdim=True))
