@@ -35,7 +35,7 @@ class AutoregressiveTable(nn.Module):
     exact = True
     started: Tensor
 
-    def __init__(self, density: Autoregressive, natural: float = 0.25, given: float = 0.5, orders: int = 1):
+    def __init__(self, density: Autoregressive, natural: float = 0.5, given: float = 0.5, orders: int = 1):
         super().__init__()
         if not (natural >= 0 and given >= 0 and natural + given <= 1):
             raise ValueError(f"natural, given: got {natural} and {given}; expected shares, together at most 1")
