@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from tessella.estimators import TabularFlow
     from tessella.estimators.overview import Overview
 
-ColumnType = Literal["categorical", "ordinal", "boolean", "count", "continuous", "date"]
+ColumnType = Literal["categorical", "ordinal", "boolean", "count", "grid", "continuous", "date"]
 REPORT = "report.html"
 WIDEST = 23  # of the names in a comparison
 
@@ -21,6 +21,7 @@ def fit(
     minutes: float = 5.0,
     test: float = 0.1,
     types: dict[str, ColumnType] | None = None,
+    density: Literal["auto", "autoregressive", "blocks", "coupling"] = "auto",
     device: Literal["auto", "cpu", "cuda"] = "auto",
     threads: int | None = None,
     seed: int = 0,
@@ -30,7 +31,7 @@ def fit(
 
     Column types are inferred; missing values are modelled. Ctrl-C keeps the best model so far. The likelihood of rows
     that were kept aside is compared with that of baselines, and a report written: report.html beside the model.
-    Then: tessella score, tessella anomalies, tessella sample.
+    Then: tessella score, anomalies, sample, impute, predict.
 
     Args:
         data: a CSV or Parquet file.
@@ -38,6 +39,8 @@ def fit(
         minutes: how long to train at most; the comparison and the report take a little longer.
         test: share of the rows that is kept aside for the comparison.
         types: types of some columns, where the guess is wrong: --types age continuous zip categorical.
+        density: of the rows. auto: exact, one column after another in any order, or a mixture of categoricals where
+            that is better; coupling: a flow through cells; blocks: groups of columns.
         device: where to train.
         threads: of training on a CPU; without it as many as short trials find fastest.
         seed: of split and training.
@@ -49,6 +52,7 @@ def fit(
     table = read_table(data)
     flow = TabularFlow(
         types,
+        density=density,
         time_budget=60 * minutes,
         test_fraction=test,
         device=device,

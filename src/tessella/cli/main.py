@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from tessella.cli.ask import impute, predict
 from tessella.cli.data import data
 from tessella.cli.demo import demo
 from tessella.cli.evaluate import evaluate
@@ -20,6 +21,8 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "score": score,
     "anomalies": anomalies,
     "sample": sample,
+    "impute": impute,
+    "predict": predict,
     "report": report,
     "evaluate": evaluate,
     "data": data,
@@ -30,7 +33,8 @@ COMMANDS: dict[str, Callable[..., Any]] = {
 
 DESCRIPTION = """Likelihoods you can trust for categories and mixed tables.
 
-Your own table: fit, score, anomalies, sample, report. Research: train, evaluate, reproduce, results, data."""
+Your own table: fit, score, anomalies, sample, impute, predict, report.
+Research: train, evaluate, reproduce, results, data."""
 
 
 def main() -> None:

@@ -13,6 +13,8 @@ def sample(
     model: tyro.conf.Positional[Path],
     rows: int = 10,
     given: dict[str, str] | None = None,
+    temperature: float = 1.0,
+    balance: str | None = None,
     out: Path | None = None,
     seed: int = 0,
 ) -> None:
@@ -21,7 +23,10 @@ def sample(
     Args:
         model: folder that `tessella fit` or `tessella train` made.
         rows: how many.
-        given: values that some columns shall have: --given sex F country Chad; an empty text stands for missing.
+        given: what some columns shall be: --given sex F age 30:40 job "clerk|cook"; LOW:HIGH is an interval of numbers
+            or dates, one end may be left out; | parts categories; an empty text stands for missing.
+        temperature: below 1 for more ordinary rows, above 1 for more varied ones.
+        balance: a column whose categories shall come equally often.
         out: file to write, .csv or .parquet; CSV to standard output without it.
         seed: of the draws.
     """
@@ -35,15 +40,14 @@ def sample(
 
     if (model / DESCRIPTION).exists():
         flow = TabularFlow.load(model)
-        said = _parsed(flow, given or {})
+        said = parsed(flow, given or {})
         # How many rows a condition takes is known when they are there.
-        with watching("rows drawn", None if said else rows):
-            drawn = flow.sample(rows, said, random_state=seed)
+        with watching("rows drawn", None if said or balance else rows):
+            drawn = flow.sample(rows, said, temperature=temperature, balance=balance, random_state=seed)
         write_table(to_arrow(drawn), out)
-    elif given:
-        raise ValueError(
-            f"given: got values for a model of `tessella train` in {model}; expected one of `tessella fit`"
-        )
+    elif given or balance or temperature != 1:
+        name = "given" if given else "balance" if balance else "temperature"
+        raise ValueError(f"{name}: got it for a model of `tessella train` in {model}; expected one of `tessella fit`")
     else:
         with watching("rows drawn", rows):
             drawn = _rows_of_run(model, rows, seed)
@@ -60,5 +64,17 @@ def _rows_of_run(folder: Path, rows: int, seed: int) -> dict[str, list[Any]]:
     return run.encoding.by_name(*run.model.sample(rows))
 
 
-def _parsed(flow: "TabularFlow", given: dict[str, str]) -> dict[str, Any]:
-    return {name: flow.columns_[flow.encoding_.index(name)].parse(text) for name, text in given.items()}
+def parsed(flow: "TabularFlow", given: dict[str, str]) -> dict[str, Any]:
+    """Conditions as `TabularFlow.sample` takes them. A category that has : or | in its own name is that category."""
+    found: dict[str, Any] = {}
+    for name, text in given.items():
+        column = flow.columns_[flow.encoding_.index(name)]
+        known = not column.number and text in map(str, column.categories)
+        if ":" in text and not known and (column.number or column.kind == "ordinal"):
+            low, _, high = text.partition(":")
+            found[name] = (column.parse(low), column.parse(high))
+        elif "|" in text and not known and not column.number:
+            found[name] = [column.parse(part) for part in text.split("|")]
+        else:
+            found[name] = column.parse(text)
+    return found

@@ -21,8 +21,8 @@ from tessella.estimators.coding import CodedRows
 from tessella.estimators.marginals import Marginals
 from tessella.estimators.network import Model
 from tessella.estimators.questions.given import Given
-from tessella.estimators.questions.walks import Exact, answers, drawn, exact, pieces, told, variable, variables
-from tessella.models import AutoregressiveTable, SemiDiscrete
+from tessella.estimators.questions.walks import Exact, answers, completed, drawn, exact, home, pieces, told, variable
+from tessella.models import SemiDiscrete
 
 MOST_DRAWS = 40_000  # before rejection gives up; or 20 for every row asked for
 AT_ONCE = 2000  # or as many as are asked for
@@ -105,7 +105,7 @@ class AskedConditions:
     def __init__(self, model: Exact, encoding: Encoding, given: Given, temperature: float = 1.0):
         self.model, self.encoding, self.temperature = model, encoding, temperature
         self.known = sorted(variable(encoding, column) for column in given.values)
-        self.limits = {variable(encoding, column): limit.to(model.device) for column, limit in given.limits.items()}
+        self.limits = {variable(encoding, column): limit.to(home(model)) for column, limit in given.limits.items()}
         self.row = torch.zeros(1, encoding.shape.variables, dtype=torch.float64)
         for column, values in given.values.items():
             self.row[0, encoding.tokens(column)] = torch.tensor(values, dtype=torch.float64)
@@ -129,17 +129,7 @@ class AskedConditions:
 
     def completed(self, rows: Tensor) -> Tensor:
         """Rows (B, G + R) with the other columns drawn, too."""
-        known, batch = [*self.known, *self.limits], self.encoding.split(rows)
-        if isinstance(self.model, AutoregressiveTable) and self.temperature == 1:
-            on_device = (part.to(self.model.device) for part in batch)
-            return self.encoding.join(*self.model.complete(*on_device, known=known)).cpu()
-        found = []
-        for piece in pieces(batch):
-            walk = told(self.model, piece, known)
-            rest = [column for column in range(len(variables(self.encoding))) if column not in known]
-            drawn(walk, rest, {}, self.temperature)
-            found.append(self.encoding.join(*walk.batch).cpu())
-        return torch.cat(found)
+        return completed(self.model, self.encoding, rows, [*self.known, *self.limits], self.temperature)
 
 
 def _check_possible(probability: float) -> None:

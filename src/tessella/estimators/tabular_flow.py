@@ -1,9 +1,6 @@
 """`TabularFlow`: one joint likelihood for the rows of a table."""
 
-import numbers
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -13,7 +10,6 @@ import torch
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
-from torch import Tensor
 
 from tessella import configs
 from tessella.contracts import Batch
@@ -21,35 +17,33 @@ from tessella.data import Column, Encoding, Rows
 from tessella.data.tables.columns import learn
 from tessella.data.tables.values import Value, shown
 from tessella.dequantizers import VoronoiCells
-from tessella.estimators import conditioning, frames, questions, saving
+from tessella.estimators import frames, saving
 from tessella.estimators.anomalies import contributions, reasons
+from tessella.estimators.asking import Asked
 from tessella.estimators.coding import CodedRows, Codes
 from tessella.estimators.learners import learn as train
 from tessella.estimators.learning import Device, Plan, check_settings, limited_threads, split_rows, to_device
 from tessella.estimators.network import SAMPLES, build, components_of, log_likelihood
-from tessella.estimators.questions.balance import Balance
 from tessella.estimators.settings import Density, Settings
 from tessella.models import AutoregressiveTable, BlocksConfig, TableConfig
-from tessella.training.randomness import derived_seed, fork_rng, seed_noise
-
-FEW_EFFECTIVE = 0.1  # of the rows asked for
 
 
 @dataclass(frozen=True)
 class Embedding:
-    """positions[k] is where the cell of categories[k] has its anchor: (K, D)."""
+    """positions[k] is the learned vector of categories[k]: (K, D)."""
 
     categories: tuple[Value, ...]
     positions: np.ndarray
 
 
-class TabularFlow(DensityMixin, BaseEstimator):
-    """log p(row) >= E_q log 1/S sum_s p(x_s) / q(x_s | row): how likely each row of a table is, and more such rows.
+class TabularFlow(Asked, DensityMixin, BaseEstimator):
+    """log p(row) = sum_t log p(x_s(t) | x_s(<t)), exact: how likely each row is, more such rows, and any question.
 
-    All columns join one flow. Its likelihood is a mass in categorical, ordinal, boolean, count, grid and date columns
-    and a density, per unit of the column, in continuous ones, but for values that repeat there (a zero in every second
-    row), which have masses: rows can be compared with each other, tables in other units cannot. Missing values are
-    modelled, as a category of their own or by an indicator; no row is dropped.
+    One network knows every order s of the columns, so what is given comes first: `sample`, `impute` and `predict` are
+    exact under the model, whatever is known and whatever is asked. The likelihood is a mass in categorical, ordinal,
+    boolean, count, grid and date columns and a density, per unit of the column, in continuous ones, but for values that
+    repeat there (a zero in every second row), which have masses: rows can be compared with each other, tables in other
+    units cannot. Missing values are modelled, as a category of their own or by an indicator; no row is dropped.
 
     Types of columns, where `column_types` does not say: booleans are "boolean"; text is "categorical" ("ordinal" where
     the dtype has an order); integers, also those written as floats, are "ordinal" with at most 30 different values and
@@ -60,19 +54,22 @@ class TabularFlow(DensityMixin, BaseEstimator):
     Args:
         column_types: type of some columns by name: "categorical", "ordinal", "boolean", "count", "grid",
             "continuous", "date".
-        dim: dimensions of each column's cells.
-        blocks: coupling blocks of the flow.
-        width: width of its networks.
-        components: of the mixture of categoricals that the flow starts from, which statisticians call latent classes;
-            None: as many as the validation rows like, up to 256.
-        groups: groups of columns that are modelled one after another, each given those before it, instead of a flow
-            that starts from a mixture; 0 for that. None: a column each, from 10,000 rows to learn from on; two each,
-            from 50,000 on; 64 groups at most; 0 for fewer rows.
+        density: what the model is. "autoregressive": one column after another in any order, exact. "auto": that, or up
+            to 20,000 rows a mixture of categoricals, where validation rows prefer it; exact, too. "blocks": groups of
+            columns, each a mixture given those before it, exact. "coupling": a flow through cells that starts from a
+            mixture, a lower bound.
+        width: of the networks; None: 64 to 256, by rows and device; 32 for "blocks" and "coupling".
+        layers: of attention, of "autoregressive"; None: 2 to 4.
+        dim: dimensions of each column's cells, of "coupling"; None: 2.
+        blocks: coupling blocks, of "coupling"; None: 4.
+        components: of the mixture that "coupling" starts from, which statisticians call latent classes; None: as many
+            as the validation rows like, up to 256.
+        groups: of columns, of "blocks"; None: a column each, two each from 50,000 rows to learn from on; 64 at most.
         time_budget: seconds of training; the learning-rate schedule is fitted to it. None: no limit.
-        max_steps: most updates; None: 3000, or as many as the time budget allows (groups of columns: 12 epochs at
-            most, or they would learn rows by heart).
-        learning_rate: peak learning rate; None: 0.004 for groups of columns, 0.001 for a flow.
-        batch_size: rows per update.
+        max_steps: most updates; None: 3000, or as many as the time budget allows, but ("coupling" apart) no more than
+            40 epochs, or 12 of "blocks": more would learn rows by heart.
+        learning_rate: peak learning rate; None: by density and rows.
+        batch_size: rows per update; None: 64, or by rows on a GPU.
         samples: S of the bound that scores, where the model is not exact; None: 64.
         validation_fraction: share of the rows held out for early stopping.
         test_fraction: share of the rows that training does not look at, except for the list of categories and the
@@ -85,16 +82,15 @@ class TabularFlow(DensityMixin, BaseEstimator):
 
     Attributes:
         columns_: what was learned about each column: type, categories, range.
-        density_: what the model is. "coupling": a flow through cells, which began as a mixture of products; "mixture":
-            that mixture, exact, where the flow learned nothing beyond it; "blocks": groups of columns one after
-            another, a mixture for each, exact, numbers as one of some fifty ranges and repeated values.
+        density_: what the model is: "autoregressive", "blocks" or "coupling" as above, or "mixture": of products of
+            categoricals, exact, numbers by ranges and repeated values, where validation rows preferred it.
         exact_: whether scores are likelihoods rather than lower bounds of them.
         start_: what training began with, in words.
-        groups_: groups of columns; 0 for a model that started from a mixture.
+        groups_: groups of columns of "blocks"; else 0.
         samples_: S, where a call does not say.
         config_: everything that was chosen about the model.
-        components_: of that mixture, the last of them a background component for rows that belong to no other; or of
-            each group's.
+        components_: of the mixture that the model is or began as, the last of them a background component for rows that
+            belong to no other; of each group's; 0 of "autoregressive".
         parts_: positions of the "train", "validation" and "test" rows; not saved.
         history_: step, seconds, loss and validation value (nats per row) during training.
         initial_validation_: mean negative log-likelihood of validation rows before the first update, in nats.
@@ -102,7 +98,7 @@ class TabularFlow(DensityMixin, BaseEstimator):
         n_iter_: updates done.
         threads_: threads of its last one; 0 on a GPU.
         stopped_: why training ended: "steps", "patience", "time_budget" or "interrupted" (Ctrl-C keeps the best).
-        effective_sample_size_: of the last `sample` with conditions.
+        effective_sample_size_: of the last `sample`.
 
     >>> import numpy as np
     >>> table = np.array([["a", "x"], ["b", "y"]] * 50)
@@ -193,110 +189,6 @@ class TabularFlow(DensityMixin, BaseEstimator):
         return float(self.score_samples(X).mean())
 
     @limited_threads
-    def sample(
-        self,
-        n: int = 1,
-        given: Mapping[str, Any] | None = None,
-        *,
-        temperature: float = 1.0,
-        balance: Balance | None = None,
-        random_state: Any = None,
-    ) -> Any:
-        """New rows, in a frame like the one that was fitted: same library, columns, dtypes and categories.
-
-        Numbers are kept inside the range that training saw. Given columns come first, so with an autoregressive density
-        or a mixture rows given values of any columns are exact and as fast as others. A column limited to an interval
-        or to some categories is drawn from its conditional inside the limit, which is exact, too. With several of them
-        a row is kept with the probability that the later limits are met given what was drawn for the earlier ones,
-        which is exact again; where that keeps too few, rows are resampled by these weights instead. Other densities
-        draw rows and keep those that meet the values, or resample. `effective_sample_size_` says how many independent
-        rows they are worth.
-
-        Args:
-            n: number of rows.
-            given: of some columns a value, None for missing; an interval `(low, high)` of numbers, dates or ordered
-                categories, both included, None for no end; or a list of categories.
-            temperature: T; every column is drawn from p^(1/T), of its categories or the parts of its numbers, given
-                those before. Below 1 rows are more ordinary, above 1 more varied.
-            balance: a column whose categories shall have equal shares; or shares, {column: {value: share}}, of values
-                or anything else that can be given. Everything else is drawn given that.
-            random_state: of this call; None takes the estimator's, so that an integer there repeats the same rows.
-        """
-        check_is_fitted(self, "model_")
-        if not isinstance(n, numbers.Integral) or n < 1:
-            raise ValueError(f"n: got {n!r}; expected a positive integer")
-        if not temperature > 0:
-            raise ValueError(f"temperature: got {temperature}; expected a positive number")
-        given = dict(given or {})
-        strata = [(given, int(n))] if balance is None else questions.strata(self.encoding_, balance, given, int(n))
-        with self._noise("sample", random_state):
-            parts = [
-                self._rows(count, questions.read_given(self.encoding_, said), temperature) for said, count in strata
-            ]
-            rows = parts[0].rows if balance is None else questions.balanced([part.rows for part in parts])
-        self._note_worth(int(n), sum(part.effective_sample_size for part in parts))
-        return frames.write(self.layout_, self.encoding_.decode(*self.encoding_.split(rows)))
-
-    @limited_threads
-    def impute(self, X: Any, most_likely: bool = False, n: int = 1, random_state: Any = None) -> Any:
-        """The rows with a value for everything that is missing, in a frame like the one that was fitted.
-
-        Values are drawn from their joint distribution given what is there, and that they are not missing; known values
-        stay as they are. Columns that `X` does not have are missing. The density must be autoregressive or a mixture.
-
-        Args:
-            X: rows with missing values.
-            most_likely: the likeliest category or the median of a number instead of a draw, one column after another
-                in the table's order, each given those before: no draws, but rows are more alike than they should be.
-            n: imputations; more than one are a list of frames, as multiple imputation needs them.
-            random_state: as in `sample`.
-        """
-        check_is_fitted(self, "model_")
-        if n < 1:
-            raise ValueError(f"n: got {n!r}; expected at least 1")
-        model = questions.exact(self.model_, "impute")
-        known = questions.read_rows(self.encoding_, self.layout_, X, self.unseen, evidence=False)
-        with self._noise("impute", random_state):
-            filled = [questions.impute(model, self.encoding_, known.rows, known.unknown, most_likely) for _ in range(n)]
-        found = [frames.write(self.layout_, _completed(self.encoding_, known.values, one)) for one in filled]
-        return found[0] if n == 1 else found
-
-    @limited_threads
-    def predict_proba(self, X: Any, column: str | None = None) -> Any:
-        """P(category | the other columns) of every row, exact, in a frame of the library of `X`; an array of an array.
-
-        A column for each category, named as it prints, in the order of `columns_`; missing is none of them, so the
-        probabilities are those given that the value is there. What `X` says about the column makes no difference.
-        Other columns that `X` does not have are unknown, and so are missing values; but where training saw missing
-        values, that one is missing says something, and is taken as known.
-
-        Args:
-            X: rows.
-            column: which; None: the last one, where tables often have what is to be predicted.
-        """
-        index = self._target(column)
-        spec = self.columns_[index]
-        if spec.number:
-            raise ValueError(f"column {spec.name!r}: is {spec.kind}; expected categories, use predict for its median")
-        found = self._asked(X, index, questions.probabilities)
-        if isinstance(X, np.ndarray):
-            return found.numpy()
-        names = [str(category) for category in spec.categories if category is not None]
-        return frames.write_new(frames.library_of(X), dict(zip(names, found.T.tolist(), strict=True)))
-
-    @limited_threads
-    def predict(self, X: Any, column: str | None = None) -> np.ndarray:
-        """The likeliest category of a column given the others, as in `predict_proba`, or the median of a number.
-
-        The median, since the tails of a number may have no mean.
-        """
-        index = self._target(column)
-        spec = self.columns_[index]
-        if spec.number:
-            return np.array(spec.decode(self._asked(X, index, questions.medians).numpy()))
-        return np.array(spec.decode(self._asked(X, index, questions.probabilities).argmax(-1).numpy()))
-
-    @limited_threads
     def anomalies(self, X: Any, top: int = 20, samples: int | None = None) -> Any:
         """The least likely rows, and for each the columns that make it so: a frame of the library of `X`.
 
@@ -315,10 +207,10 @@ class TabularFlow(DensityMixin, BaseEstimator):
         return frames.write_new(frames.library_of(X), found | reasons(self.encoding_, shares))
 
     def embedding(self, column: str) -> Embedding:
-        """The categories of a column and their learned positions: the anchors of their cells.
+        """The categories of a column and their learned vectors.
 
-        Where there are no cells: what the network of a "blocks" model is told about each category, or the probability
-        of each component of a "mixture" given the category.
+        What the network of an "autoregressive" or "blocks" model is told about each category; the anchors of the cells
+        of a "coupling" one; the probability of each component of a "mixture" given the category.
         """
         check_is_fitted(self, "model_")
         index = self.encoding_.index(column)
@@ -420,44 +312,6 @@ class TabularFlow(DensityMixin, BaseEstimator):
         frame = frames.read(X)
         frames.check_rows(frame, least=1)
         return self.encoding_.encode(frames.matched(frame, self.layout_), self.unseen)
-
-    def _target(self, column: str | None) -> int:
-        check_is_fitted(self, "model_")
-        return len(self.columns_) - 1 if column is None else self.encoding_.index(column)
-
-    def _asked(self, X: Any, index: int, ask: Callable[..., Tensor]) -> Tensor:
-        """What a question about a column finds for the rows of `X`."""
-        model = questions.exact(self.model_, "predict")
-        known = questions.read_rows(self.encoding_, self.layout_, X, self.unseen, evidence=True, ignored=index)
-        return ask(model, self.encoding_, known.rows, known.unknown, index)
-
-    @contextmanager
-    def _noise(self, purpose: str, random_state: Any) -> Iterator[None]:
-        """The noise of one call."""
-        state, device = self.random_state if random_state is None else random_state, self.model_.device
-        with fork_rng(device):
-            seed_noise(derived_seed(int(check_random_state(state).randint(2**31 - 1)), purpose), device)
-            yield
-
-    def _rows(self, n: int, given: questions.Given, temperature: float) -> conditioning.Conditioned:
-        if given or temperature != 1:
-            return conditioning.sample_given(self.model_, self.encoding_, given, n, temperature)
-        return conditioning.Conditioned(self.encoding_.join(*self.model_.sample(n)).cpu(), float(n))
-
-    def _note_worth(self, n: int, worth: float) -> None:
-        self.effective_sample_size_ = worth
-        if worth < FEW_EFFECTIVE * n:
-            warnings.warn(
-                f"given: the {n} rows are worth {worth:.1f} independent ones; that is rare under the model",
-                stacklevel=3,
-            )
-
-
-def _completed(encoding: Encoding, values: Sequence[Sequence[Value]], rows: Tensor) -> list[list[Value]]:
-    """Columns of values, with those of rows (B, G + R) where they are missing."""
-    found = encoding.decode(*encoding.split(rows))
-    pairs = zip(values, found, strict=True)
-    return [[new if old is None else old for old, new in zip(*pair, strict=True)] for pair in pairs]
 
 
 _FITTED = ("seed_", "density_", "exact_", "start_", "groups_", "components_", "samples_", "initial_validation_")

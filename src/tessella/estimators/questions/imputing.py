@@ -7,8 +7,8 @@ from tessella.data import Encoding
 from tessella.data.tables.limits import Limit
 from tessella.estimators.questions.patterns import by_pattern, known_besides
 from tessella.estimators.questions.predicting import median
-from tessella.estimators.questions.walks import Exact, drawn, pieces, told, variable, variables
-from tessella.models import AutoregressiveTable
+from tessella.estimators.questions.walks import ROWS_AT_ONCE, Exact, completed, drawn, home, told, variable, variables
+from tessella.progress import counted
 
 ROUNDS = 32  # of draws, until a row is kept
 
@@ -23,9 +23,13 @@ def impute(model: Exact, encoding: Encoding, rows: Tensor, unknown: Tensor, most
     result = rows.clone()
     for places, columns in by_pattern(unknown):
         gap = _Gap(model, encoding, [column for column in columns if encoding.tokens(column)])
-        if gap.gone:
-            fill = gap.likeliest if most_likely else gap.draws
-            result[places] = torch.cat([fill(encoding.join(*piece)) for piece in pieces(encoding.split(rows[places]))])
+        if not gap.gone:
+            continue
+        if not (gap.limits or most_likely):
+            result[places] = completed(model, encoding, rows[places], gap.known)
+            continue
+        fill, own = gap.likeliest if most_likely else gap.draws, counted(rows[places].split(ROWS_AT_ONCE))
+        result[places] = torch.cat([fill(part) for part in own])
     return result
 
 
@@ -41,7 +45,7 @@ class _Gap:
         self.model, self.encoding = model, encoding
         self.known, self.gone = known_besides(encoding, columns), sorted(variable(encoding, i) for i in columns)
         self.limits = {
-            variable(encoding, i): Limit.there(encoding.columns[i]).to(model.device)
+            variable(encoding, i): Limit.there(encoding.columns[i]).to(home(model))
             for i in columns
             if encoding.columns[i].missing
         }
@@ -52,9 +56,6 @@ class _Gap:
         w = prod_(i > 1) P(x_i is there | those before): a draw that is kept with probability w is exact. A row that is
         not kept in 32 rounds has one of its draws by their weights.
         """
-        if not self.limits and isinstance(self.model, AutoregressiveTable):
-            batch = (part.to(self.model.device) for part in self.encoding.split(rows))
-            return self.encoding.join(*self.model.complete(*batch, known=self.known)).cpu()
         order = [*sorted(self.limits), *(column for column in self.gone if column not in self.limits)]
         result, total, pending = rows.clone(), torch.zeros(len(rows)).double(), torch.arange(len(rows))
         for _ in range(ROUNDS):

@@ -9,7 +9,8 @@ from torch import Tensor
 from tessella.data import Column, Encoding
 from tessella.data.tables.limits import Limit
 from tessella.estimators.questions.patterns import by_pattern, known_besides
-from tessella.estimators.questions.walks import Exact, Walk, parts_drawn, pieces, told, variable
+from tessella.estimators.questions.walks import Exact, Walk, home, parts_drawn, pieces, told, variable
+from tessella.progress import counted
 
 HALVINGS = 60  # of a number's range: no double is between its ends then
 DRAWS = 32  # of a column, to know how much its values surprise on average
@@ -20,7 +21,7 @@ def probabilities(model: Exact, encoding: Encoding, rows: Tensor, unknown: Tenso
     """P(category | what is known of the other columns, it is not missing), (B, categories but missing)."""
     if not encoding.tokens(column):
         return torch.ones(len(rows), 1, dtype=torch.float64)
-    there = Limit.there(encoding.columns[column]).to(model.device)
+    there = Limit.there(encoding.columns[column]).to(home(model))
 
     def ask(walk: Walk, asked: int) -> Tensor:
         table = walk.ask(asked).double() + walk.within(asked, there).double()
@@ -91,7 +92,7 @@ def _asked(
     unknown[:, column] = True
     found, order = [], []
     for places, columns in by_pattern(unknown):
-        for piece in pieces(encoding.split(rows[places])):
+        for piece in counted(pieces(encoding.split(rows[places]))):
             walk = told(model, piece, known_besides(encoding, columns))
             found.append(ask(walk, variable(encoding, column)))
         order.append(places)

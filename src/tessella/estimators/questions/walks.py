@@ -73,6 +73,11 @@ def walk(model: Exact, batch: Batch) -> Walk:
     return MixtureWalk(model, *batch)
 
 
+def home(model: Exact) -> torch.device:
+    """Where its walks are; mixtures walk on the CPU."""
+    return model.device if isinstance(model, AutoregressiveTable) else torch.device("cpu")
+
+
 def variable(encoding: Encoding, column: int) -> int:
     """Which of a model's columns is that of a table's, which has more than one value: categories, then numbers."""
     if column in encoding.categorical:
@@ -86,9 +91,21 @@ def variables(encoding: Encoding) -> list[int]:
 
 
 def pieces(batch: Batch) -> Iterator[Batch]:
-    """A few rows at a time, counted for whoever watches."""
-    parts: list[Batch] = list(zip(*(part.split(ROWS_AT_ONCE) for part in batch), strict=True))
-    return counted(parts)
+    """A few rows at a time."""
+    return zip(*(part.split(ROWS_AT_ONCE) for part in batch), strict=True)
+
+
+def completed(model: Exact, encoding: Encoding, rows: Tensor, known: Sequence[int], temperature: float = 1.0) -> Tensor:
+    """Rows (B, G + R) whose known columns stay and the others are drawn, counted for whoever watches."""
+    batch = encoding.split(rows)
+    if isinstance(model, AutoregressiveTable) and temperature == 1:
+        return encoding.join(*model.complete(*(part.to(model.device) for part in batch), known=known)).cpu()
+    rest, found = [column for column in range(len(variables(encoding))) if column not in known], []
+    for piece in counted(pieces(batch)):
+        walked = told(model, piece, known)
+        drawn(walked, rest, {}, temperature)
+        found.append(encoding.join(*walked.batch).cpu())
+    return torch.cat(found)
 
 
 def told(model: Exact, batch: Batch, known: Sequence[int]) -> Walk:
