@@ -2,9 +2,12 @@
 
 from json import dumps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from shlex import quote
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
+
+from tessella.cli.files import CsvOptions, Schema, TableFile
 
 if TYPE_CHECKING:
     from tessella.estimators import TabularFlow
@@ -26,6 +29,7 @@ def fit(
     threads: int | None = None,
     seed: int = 0,
     json: bool = False,
+    csv: Annotated[CsvOptions, tyro.conf.arg(name="")] = CsvOptions(),  # noqa: B008  # it is frozen
 ) -> None:
     """Learn the joint likelihood of a table's rows: tessella fit data.csv --out model.
 
@@ -45,11 +49,14 @@ def fit(
         threads: of training on a CPU; without it as many as short trials find fastest.
         seed: of split and training.
         json: print the result as JSON, and nothing else.
+        csv: how a CSV file is written.
     """
-    from tessella.cli.files import read_table
     from tessella.estimators import TabularFlow
+    from tessella.progress import say
 
-    table = read_table(data)
+    table, schema, notes = TableFile(data, csv).learn(types)
+    for note in [] if json else notes:
+        say(note)
     flow = TabularFlow(
         types,
         density=density,
@@ -60,28 +67,31 @@ def fit(
         random_state=seed,
         progress=not json,
     )
-    overview = fit_and_report(flow, table, out)
+    overview = fit_and_report(flow, table, out, schema)
     if json:
         kinds = {column.name: column.kind for column in flow.columns_}
         said = {"rows": len(table), "columns": kinds, "validation_nll": flow.best_validation_, "stopped": flow.stopped_}
         said |= {"density": flow.density_, "exact": flow.exact_, "learning": overview.learning}
-        said["threads"] = flow.threads_
+        said |= {"threads": flow.threads_, "left_out": schema.left_out, "notes": notes}
         held_out = {"part": overview.held_out, "rows": overview.scored_rows, "likelihoods": overview.likelihoods}
         print(dumps({**said, "held_out": held_out, "model": str(out), "report": str(out / REPORT)}, indent=1))
         return
     print(f"{len(table):,} rows; columns: " + ", ".join(f"{c.name} ({c.kind})" for c in flow.columns_))
     print(f"trained {overview.seconds:.0f} s, stopped by {overview.stopped}\n\n{comparison(overview)}\n")
     print(f"model: {out}\nreport: {out / REPORT}")
-    print(f"next: tessella anomalies {out} {data}, or tessella sample {out} --rows 5")
+    folder, file = quote(str(out)), quote(str(data))
+    print(f"next: tessella anomalies {folder} {file}, or tessella sample {folder} --rows 5")
 
 
-def fit_and_report(flow: "TabularFlow", table: Any, out: Path) -> "Overview":
-    """Fit, save the model, and beside it what the report shows and the report."""
+def fit_and_report(flow: "TabularFlow", table: Any, out: Path, schema: Schema | None = None) -> "Overview":
+    """Fit, save the model with how its table was read, and beside it what the report shows and the report."""
     from tessella.estimators.overview import gather
     from tessella.progress import say
     from tessella.report.page import write_page
 
-    flow.fit(table).save(out)
+    flow.fit(table)
+    flow.schema_ = schema.to_json() if schema else None
+    flow.save(out)
     if flow.progress:
         say("comparing with baselines, writing the report ...")
     overview = gather(flow, table)

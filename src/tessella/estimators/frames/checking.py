@@ -1,5 +1,9 @@
 """Whether a frame is one that can be fitted, or one like that which was."""
 
+from collections.abc import Sequence
+
+import numpy as np
+
 from tessella.data.tables.values import Value, nearest, shown
 from tessella.estimators.frames.frame import Frame, Layout
 
@@ -37,6 +41,11 @@ def matched_some(frame: Frame, layout: Layout) -> list[list[Value] | None]:
         raise ValueError(f"columns: {shown(extra)} not seen in fit{nearest(extra[0], fitted)}; {_expected(layout)}")
     columns = dict(zip(frame.names, frame.columns, strict=True))
     return [columns.get(name) for name in fitted]
+
+
+def missing(values: Sequence[Value]) -> np.ndarray:
+    """Which of the values are missing, (rows,)."""
+    return np.array([value is None for value in values], dtype=bool)
 
 
 def _expected(layout: Layout) -> str:
