@@ -127,7 +127,10 @@ ERRORS = {
         lambda: ODOR.encode([["s", "s"], ["a", "q"]]),
         r"column 'odor', row 1: value 'q' was not seen in training \(9 known: 'a', 'c', 'f', 'l', 'm', 'n', \.\.\.\)",
     ),
-    "number for a text": (lambda: ODOR.encode([[1], ["a"]]), r"column 'size', row 0: value 1 was not seen.*this one is int"),
+    "number for a text": (
+        lambda: ODOR.encode([[1], ["a"]]),
+        r"column 'size', row 0: value 1 was not seen.*this one is int",
+    ),
     "missing number": (lambda: MIXED.encode([["s"], [None]]), "column 'weight', row 0: is missing"),
     "too few columns": (lambda: ODOR.encode([["s"]]), "columns: got 1; expected 2"),
     "short column": (lambda: ODOR.encode([["s", "l"], ["a"]]), "column 'odor': got 1 values; expected 2"),

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 ColumnType = Literal["categorical", "ordinal", "boolean", "count", "grid", "continuous", "date"]
 REPORT = "report.html"
+SECONDS_FOR_MIXTURE, SECONDS_PER_COLUMN = 30.0, 0.1  # of the report, about
 WIDEST = 23  # of the names in a comparison
 
 
@@ -55,7 +56,7 @@ def fit(
     from tessella.progress import say
 
     table, schema, notes = TableFile(data, csv).learn(types)
-    for note in [] if json else notes:
+    for note in [] if json else [*notes, _expectation(table, minutes)]:
         say(note)
     flow = TabularFlow(
         types,
@@ -81,6 +82,13 @@ def fit(
     print(f"model: {out}\nreport: {out / REPORT}")
     folder, file = quote(str(out)), quote(str(data))
     print(f"next: tessella anomalies {folder} {file}, or tessella sample {folder} --rows 5")
+
+
+def _expectation(table: Any, minutes: float) -> str:
+    """How long it will take, about: the transformer of the comparison has as long as the model."""
+    after = 60 * minutes + SECONDS_FOR_MIXTURE + SECONDS_PER_COLUMN * table.num_columns
+    size = f"{len(table):,} rows, {table.num_columns:,} columns"
+    return f"{size}: {minutes:g} min of training, then up to {after / 60:.1f} min of comparison and report"
 
 
 def fit_and_report(flow: "TabularFlow", table: Any, out: Path, schema: Schema | None = None) -> "Overview":

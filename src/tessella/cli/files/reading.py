@@ -43,7 +43,10 @@ class TableFile:
         """
         import pyarrow as pa
 
+        from tessella.estimators.frames import check_width
+
         known = declared or {}
+        check_width(len(self.dialect.names) if self.csv else self._width)
         pieces = list(self._raw_pieces())
         if not pieces:
             raise ValueError(f"{self.path}: got no rows; expected at least two")
@@ -72,6 +75,13 @@ class TableFile:
         for piece in self._raw_pieces():
             yield self._converted(piece, schema, first)
             first += len(piece)
+
+    @property
+    def _width(self) -> int:
+        """Columns of a Parquet file."""
+        import pyarrow.parquet
+
+        return int(pyarrow.parquet.read_metadata(self.path).num_columns)
 
     @cached_property
     def rows(self) -> int:

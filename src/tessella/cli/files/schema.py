@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tessella.data import Column
 
 IDENTIFIER = 0.5  # share of different texts from which on a column names its rows
+SOME = 20  # texts that are looked at first
 INDEX = re.compile(r"__index_level_\d+__|Unnamed: 0|")  # what pandas calls the numbers of rows
 
 
@@ -128,9 +129,12 @@ def _possible(different: "pa.Array", declared: str | None) -> list[CellFormat]:
     if declared in NUMBERS:
         families = ["date"] if declared == "date" else ["number"]
     there = pc.drop_null(different)
-    found = [one for family in families for one in FORMATS[family] if len(there) and _reads(one, there)]
-    if found or declared not in NUMBERS:
-        return _first_kind(found) or [TEXT]
+    for family in families:
+        likely = [one for one in FORMATS[family] if len(there) and _reads(one, there[:SOME])]
+        if found := [one for one in likely if len(there) <= SOME or _reads(one, there)]:
+            return _first_kind(found)
+    if declared not in NUMBERS:
+        return [TEXT]
     return [CellFormat("date") if declared == "date" else CellFormat("number")]
 
 
@@ -141,9 +145,8 @@ def _first_kind(found: list[CellFormat]) -> list[CellFormat]:
 
 
 def _reads(form: CellFormat, texts: "pa.Array") -> bool:
-    """Whether all texts, and one at least that is not a missing value's, are of this format."""
-    parsed = form.parse(texts)
-    return parsed.null_count < len(texts) and form.misread(texts, parsed) is None
+    """Whether all texts are of this format, or stand for missing values."""
+    return form.misread(texts, form.parse(texts)) is None
 
 
 def _marks(different: "pa.Array") -> list[str]:
@@ -156,13 +159,15 @@ def _marks(different: "pa.Array") -> list[str]:
 
 
 def columns_to_leave_out(table: "pa.Table", declared: Mapping[str, str]) -> dict[str, str]:
-    """Columns that number or name the rows, unless their type was declared; the reason of each."""
+    """Columns that number or name the rows or are empty, unless their type was declared; the reason of each."""
     found = {}
     for name in table.column_names:
         if name in declared:
             continue
         if INDEX.fullmatch(name):
             found[name] = "the numbers of a data frame's rows"
+        elif table[name].null_count == len(table):
+            found[name] = "all of its cells are missing"
         elif reason := _names_rows(table[name]):
             found[name] = reason
     return found
@@ -172,11 +177,13 @@ def _names_rows(column: "pa.ChunkedArray") -> str:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    from tessella.data.tables.columns import FEW
+    from tessella.data.tables.columns import FEW, MOST_CATEGORIES
 
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         return ""
     different, present = pc.count_distinct(column, mode="only_valid").as_py(), len(column) - column.null_count
+    if different > MOST_CATEGORIES:
+        return f"{different:,} different texts, more than the {MOST_CATEGORIES:,} categories that a column may have"
     if different <= max(FEW, IDENTIFIER * present):
         return ""
     return f"{different:,} different texts in {present:,} rows, so it names or describes them"

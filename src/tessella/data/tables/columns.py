@@ -23,6 +23,7 @@ Kind = Literal["categorical", "ordinal", "boolean", "count", "grid", "continuous
 NUMBERS: tuple[Kind, ...] = ("count", "grid", "continuous", "date")
 
 FEW = 30  # integers with at most so many different values are categories with an order
+MOST_CATEGORIES = 20_000  # that a column may have: each has a vector and a probability in every row
 REPEATED = 10  # so are other numbers, if each value comes so often on average
 
 
@@ -280,6 +281,11 @@ def _learn_number(name: str, present: list[Value], kind: Kind, missing: int) -> 
 
 def _learn_categories(name: str, present: list[Value], kind: Kind, missing: int, order: list[Value] | None) -> Column:
     counts = Counter(present)
+    if len(counts) > MOST_CATEGORIES:
+        raise ValueError(
+            f"column {name!r}: got {len(counts):,} different values; expected at most {MOST_CATEGORIES:,} categories: "
+            "leave the column out, or join rare values into one"
+        )
     infinite = [value for value in counts if isinstance(value, float) and not isfinite(value)]
     if infinite:
         raise ValueError(f"column {name!r}: got {infinite[0]} (infinity); expected finite numbers or missing values")

@@ -7,9 +7,24 @@ import numpy as np
 from tessella.data.tables.values import Value, nearest, shown
 from tessella.estimators.frames.frame import Frame, Layout
 
+MOST_COLUMNS = 2000
+
+
+def check_width(columns: int) -> None:
+    """There are not so many columns that a row would need more memory and time than anybody has.
+
+    What a network makes of a row grows with the square of its columns: 1 GB for an update of 64 rows at this limit.
+    """
+    if columns > MOST_COLUMNS:
+        raise ValueError(
+            f"columns: got {columns:,}; expected at most {MOST_COLUMNS:,}, since time and memory grow with their "
+            "square: choose the columns that matter, or model groups of them apart"
+        )
+
 
 def check_rows(frame: Frame, least: int) -> None:
-    """There are columns, and at least so many rows."""
+    """There are columns, not too many of them, and at least so many rows."""
+    check_width(len(frame.columns))
     if not frame.columns:
         raise ValueError(f"0 feature(s) (shape=({frame.rows}, 0)) while a minimum of 1 is required: no columns")
     if frame.rows < least:
