@@ -80,8 +80,13 @@ def fit(
     print(f"{len(table):,} rows; columns: " + ", ".join(f"{c.name} ({c.kind})" for c in flow.columns_))
     print(f"trained {overview.seconds:.0f} s, stopped by {overview.stopped}\n\n{comparison(overview)}\n")
     print(f"model: {out}\nreport: {out / REPORT}")
+    print("next: " + ", or ".join(next_commands(out, data)))
+
+
+def next_commands(out: Path, data: Path) -> tuple[str, str]:
+    """What to type next, as a shell understands it."""
     folder, file = quote(str(out)), quote(str(data))
-    print(f"next: tessella anomalies {folder} {file}, or tessella sample {folder} --rows 5")
+    return f"tessella anomalies {folder} {file}", f"tessella sample {folder} --rows 5"
 
 
 def _expectation(table: Any, minutes: float) -> str:
