@@ -86,7 +86,7 @@ STARTS = {
     "noise over 3/4 of the way": "model.cells.spread=0.75",
     "cells where their profiles are": "model.cells.placement=profiles",
     "cells at random": "model.cells.placement=random",
-    "linear maps between blocks": "model.density.linear=true",
+    "no linear maps between blocks": "model.density.linear=false",
 }
 LARGE_FLOW = (
     "--data forests --method voronoi --steps 4000 --test-rows 500 --accelerator cuda",

@@ -189,6 +189,20 @@ def test_steady_maps_have_the_same_values_and_calm_gradients():
     assert calm[2] < 3
 
 
+@pytest.mark.parametrize("squashing", PROFILES)
+@pytest.mark.parametrize("steady", [0.0, 1.0])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_gradients_are_finite_almost_along_a_wall(squashing, steady, dtype):
+    """A gauge of 1e-9 is lost in 1 - t: one such point in a million must not end a training."""
+    bijection = CellBijection(Voronoi(torch.tensor([[0.0, 0.0], [1.0, 0.0]])), squashing, steady=steady).to(dtype)
+    gauge = torch.cat([torch.zeros(1), 10.0 ** -torch.arange(0.1, 37.0)]).to(dtype)
+    z = torch.stack([gauge / 2, torch.ones_like(gauge)], -1).requires_grad_()
+    y, ladj = bijection.inverse_and_ladj(z, torch.zeros(len(z), dtype=torch.long))
+    (y.sum() + ladj.sum()).backward()
+    assert z.grad.isfinite().all()
+    assert all(p.grad.isfinite().all() for p in bijection.parameters())
+
+
 def test_unbounded_directions_are_only_scaled():
     """Away from every wall the gauge is 0 and f is y -> x_k + g y, onto the whole unbounded cell."""
     bijection = CellBijection(Voronoi(torch.tensor([[0.0, 0.0], [1.0, 0.0]])))

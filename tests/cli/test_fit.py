@@ -94,6 +94,7 @@ def test_columns_that_a_file_does_not_have_are_filled_and_predicted(model, table
 
 def test_ctrl_c_keeps_the_best_model_so_far(table, tmp_path):
     command = [sys.executable, "-m", "tessella.cli", "fit", str(table), "--out", str(tmp_path), "--minutes", "30"]
+    command += ["--density", "coupling"]  # which has no end of its own
     running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     seen = b""
     while b"steps/s" not in seen:  # it trains

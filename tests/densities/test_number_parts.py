@@ -63,7 +63,7 @@ def test_the_masses_on_a_grid_sum_to_one_in_every_part(shape, atoms):
 def test_draws_follow_the_density(shape, whole):
     made, number = parts(whole, (3.0,) if whole else ()), 20_000
     for k in range(5):
-        values, state = made.draw(0, torch.full((number,), k), torch.tensor(shape).expand(number, 2))
+        values, state = made.at(0, torch.full((number,), k), intervals.draw(torch.tensor(shape).expand(number, 2)))
         assert (state == 1).all()
         part, inside = log_density(made, values, shape)
         assert (part == k).double().mean() > 0.999  # rounding may put a real number on an edge
@@ -83,7 +83,7 @@ def test_what_is_no_number_is_a_part_of_its_own():
     for state, expected in ((0, 6), (2, 7)):
         part, inside = log_density(made, torch.tensor([0.0]), (1.0, 1.0), state)
         assert (part.item(), inside.item()) == (expected, 0)
-        _, said = made.draw(0, torch.tensor([expected]), torch.zeros(1, 2))
+        _, said = made.at(0, torch.tensor([expected]), torch.zeros(1).double())
         assert said.item() == state
 
 

@@ -112,7 +112,7 @@ CONDITIONS = {
     "an interval beyond": ({"height": (9e8, 9e9)}, "between 900000000.0 and 9000000000.0 is impossible, training saw"),
     "an interval the wrong way": ({"height": (180, 160)}, "'height': between 180 and 160 is impossible"),
     "an interval of texts": ({"height": ("a", "b")}, "'height': got 'a'; expected numbers, low and high"),
-    "an interval of categories": ({"sex": ("F", "M")}, "'sex': got .*; expected it is categorical: a list"),
+    "an interval of categories": ({"sex": ("F", "M")}, "'sex': got .*; expected a list of its categories, since it is"),
     "three ends": ({"height": (1, 2, 3)}, "'height': got .1, 2, 3.; expected .low, high."),
     "no category": ({"sex": []}, "'sex': got no values; expected at least one category"),
     "a list of numbers": ({"height": [170.0]}, "'height': got a list of values; expected .low, high., since it is"),

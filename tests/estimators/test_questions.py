@@ -1,6 +1,7 @@
 """Questions to an exact table: answers agree with likelihoods that are enumerated, or integrated."""
 
 import datetime
+from copy import copy
 from itertools import product
 
 import numpy as np
@@ -36,10 +37,15 @@ def shop(rows: int = 1500) -> pd.DataFrame:
     return pd.DataFrame({"product": product, "price": price, "pieces": pieces, "kind": kind, "day": day})
 
 
+@pytest.fixture(scope="module")
+def learned() -> TabularFlow:
+    return small_flow(density="autoregressive", width=16, max_steps=100).fit(shop())
+
+
 @pytest.fixture(scope="module", params=MODELS)
-def flow(request) -> TabularFlow:
+def flow(request, learned) -> TabularFlow:
     """An exact density of the shop, of each kind that answers."""
-    fitted = small_flow(density="autoregressive", width=16, max_steps=150).fit(shop())
+    fitted = copy(learned)
     if request.param == "mixture":
         rows = fitted._encode(shop())
         fitted.model_ = mixture_of_codes(fitted.encoding_, (rows, rows), fitted._plan())

@@ -233,7 +233,7 @@ def test_drawing_with_kept_keys_and_values_is_the_one_pass():
             kept = model.density.log_table(column, walk.ask(column)).exp()
             table, _ = model.density.conditional(model.density.place(*batch), column, order[:t])
             torch.testing.assert_close(kept, table.exp(), atol=1e-5, rtol=1e-5)
-            walk.tell(column, model.density._told_one(column, *batch))
+            walk.tell(column, *model.density.told(column, *batch))
 
 
 @pytest.mark.parametrize("shape", [TableShape((3, 1, 4, 2)), MIXED], ids=["categories", "mixed"])

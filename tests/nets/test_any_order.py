@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tessella.nets import AnyOrder, RaggedLogits
-from tessella.nets.ragged import ragged_cells
+from tessella.nets.ragged import draw, ragged_cells
 
 
 def scattered(module):
@@ -32,13 +32,32 @@ def test_columns_left_out_have_no_say():
     torch.testing.assert_close(net(values[:, :2], order[:, :2]), net(values, order)[:, :2])
 
 
-def test_a_walk_is_the_one_pass():
-    net = scattered(AnyOrder(3, width=32, layers=2))
-    values, order = torch.randn(5, 3, 32), [2, 0, 1]
-    states, walk = net(values, torch.tensor(order).expand(5, 3)), net.walk(5)
-    for t, column in enumerate(order):
-        torch.testing.assert_close(walk.ask(column), states[:, t])
-        walk.tell(column, values[:, t])
+@pytest.mark.parametrize("kinds", [(1, 1, 1, 1), (2, 1, 3, 2), (40, 1, 2, 3), (1, 3, 40, 1)], ids=str)
+@torch.no_grad()
+def test_a_walk_is_the_one_pass(kinds):
+    """Of columns with so many different values, of which rows share few, some, or all until then."""
+    net, rows, order = scattered(AnyOrder(4, width=32, layers=2)), 40, [2, 0, 3, 1]
+    keys = torch.stack([torch.randperm(rows) % kind for kind in kinds], 1)
+    values = torch.stack([torch.randn(kind, 32)[key] for kind, key in zip(kinds, keys.T, strict=True)], 1)
+    states = net(values, torch.tensor(order).expand(rows, 4))
+    for skipped in ({}, {0, 1}, {2}):
+        walk = net.walk(rows)
+        for t, column in enumerate(order):
+            if t in skipped:
+                walk.skip(column)
+            else:
+                torch.testing.assert_close(walk.ask(column), states[:, t])
+            walk.tell(column, values[:, t], keys[:, t])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+def test_categories_are_drawn_by_their_probabilities(dtype):
+    """What has no mass is never drawn, also at either end."""
+    probability = torch.tensor([0.0, 0.5, 0.0, 0.2, 0.3, 0.0], dtype=dtype)
+    drawn = draw(probability.log().expand(40_000, 6))
+    shares = torch.bincount(drawn, minlength=6) / 40_000
+    assert (shares[probability == 0] == 0).all()
+    assert (shares - probability).abs().max() < 5 * 0.5 / 200
 
 
 @pytest.mark.parametrize("counts", [(3, 70, 1, 2), (2, 2), (200,), (300, 5, 64, 63)], ids=str)

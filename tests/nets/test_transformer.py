@@ -12,7 +12,7 @@ from torch.func import jacrev, vmap
 from torch.nn import functional
 
 from tessella.nets import AttentionBlock, Stack, Transformer
-from tessella.nets.attention import l2_attention
+from tessella.nets.attention import Kept, l2_attention
 
 INPUTS, OUTPUTS, CONTEXT, MOST = 3, 2, 4, 7
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -100,10 +100,16 @@ def test_padding_changes_nothing(net):
 @pytest.mark.parametrize("attention", ["dot", "l2"])
 def test_one_token_after_another_gives_what_a_causal_pass_gives(attention):
     stack = scattered(Stack((AttentionBlock(64, attention=attention) for _ in range(2)), causal=True))
-    h, kept = torch.randn(4, 5, 64), None
-    for i, expected in enumerate(stack(h).unbind(1)):
-        one, kept = stack.after(h[:, i : i + 1], kept)
-        torch.testing.assert_close(one[:, 0], expected)
+    h, kept = torch.randn(4, 5, 64), Kept(stack, 5, 4)
+    parent = torch.tensor([0, 0, 1, 0])
+    h[:, :2] = h[parent, :2]  # two rows, until they branch
+    for i, expected in enumerate(stack(h).detach().unbind(1)):
+        own = torch.tensor([0, 2]) if i < 2 else torch.arange(4)
+        if i == 2:
+            kept.branch(parent)
+        one = stack.after(h[own, i], kept, asked=i != 3)
+        if i != 3:  # nobody asked
+            torch.testing.assert_close(one, expected[own])
 
 
 LOGITS = {"dot": lambda q, k: q @ k.mT, "l2": lambda q, k: -torch.cdist(q, k).square()}

@@ -166,6 +166,7 @@ def test_rendering_twice_gives_the_same_files(folder, tmp_path):
     assert names == {
         "results.md",
         "ablations.md",
+        "peers.md",
         "results-time.png",
         "results-importance.png",
         "results-speed.png",
@@ -174,7 +175,7 @@ def test_rendering_twice_gives_the_same_files(folder, tmp_path):
 
 def test_without_records_there_are_pages_of_dashes_and_no_pictures(tmp_path):
     results(tmp_path / "results", tmp_path / "docs")
-    assert {path.name for path in (tmp_path / "docs").rglob("*")} == {"results.md", "ablations.md"}
+    assert {path.name for path in (tmp_path / "docs").rglob("*")} == {"results.md", "ablations.md", "peers.md"}
     assert line((tmp_path / "docs" / "results.md").read_text("utf-8"), "Nursery", "Voronoi")[3:13] == ["-"] * 10
 
 

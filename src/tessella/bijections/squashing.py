@@ -78,8 +78,9 @@ def power(p: float | Tensor) -> Squashing:
         return torch.logaddexp(exponent, torch.zeros_like(exponent))
 
     def undo(t: Tensor, slack: Tensor) -> Tensor:
-        """t / (1 - t^p)^(1/p), 1 - t^p = -expm1(p log(1 - slack))."""
-        return t * torch.exp(-torch.log(-torch.expm1(p * torch.log1p(-slack))) / p)
+        """t / (1 - t^p)^(1/p), 1 - t^p = -expm1(p log(1 - slack)), without a slope where rounding loses t."""
+        log_t = torch.log1p(-slack.clamp_max(1 - torch.finfo(slack.dtype).eps))
+        return t * torch.exp(-torch.log(-torch.expm1(p * log_t)) / p)
 
     return Squashing(
         shrink=lambda s: torch.exp(-log_one_plus(s) / p),

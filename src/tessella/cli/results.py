@@ -4,7 +4,7 @@ from pathlib import Path
 
 
 def results(results: Path = Path("results"), out: Path = Path("docs")) -> None:
-    """Render the records in results/ as docs/results.md, docs/ablations.md, parts of docs/mixtures.md, and pictures.
+    """Render the records as results.md, ablations.md, peers.md, parts of mixtures.md, and pictures, in docs/.
 
     Args:
         results: folder of the records.
@@ -13,10 +13,12 @@ def results(results: Path = Path("results"), out: Path = Path("docs")) -> None:
     from tessella.paper.figures.regimes import draw_regimes
     from tessella.paper.figures.results import draw_results
     from tessella.paper.pages.mixtures import mixtures_page
+    from tessella.paper.pages.peers import peers_page
     from tessella.paper.pages.results import ablations_page, pictures, results_page
 
     out.mkdir(parents=True, exist_ok=True)
     pages = {"results.md": results_page(results, out), "ablations.md": ablations_page(results, out)}
+    pages["peers.md"] = peers_page(results, out)
     if (out / "mixtures.md").exists():  # its words are not in the records
         pages["mixtures.md"] = mixtures_page(results, out)
     for name, text in pages.items():

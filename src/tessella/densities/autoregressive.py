@@ -8,7 +8,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tessella import checks
-from tessella.contracts import Batch
 from tessella.data.tables.bins import NumberDistribution
 from tessella.data.tables.shape import TableShape
 from tessella.densities import intervals
@@ -17,6 +16,7 @@ from tessella.densities.part_tables import PartGroups, PartTable
 from tessella.nets import AnyOrder, RaggedLogits
 
 EMBEDDED = 0.1  # size of what the network is told about a value, at the start
+APART = 0.25  # less than half, so that parts and the places in them, from -1 to 1, are told apart by one number
 JEFFREYS = 0.5  # rows that every part is given before counting
 
 
@@ -110,7 +110,7 @@ class Autoregressive(nn.Module):
         checks.finite("numbers", numbers)
         placed = self.numbers(numbers.double(), self._states(codes), self.bias.dtype)
         flat = placed.part + self.offset[self.categories :]
-        place = functional.pad(self._place(flat, placed), (self.categories, 0))
+        place = functional.pad(self._place(flat, placed.position), (self.categories, 0))
         return PlacedRows(torch.cat([categories, flat], 1), place, placed)
 
     def forward(self, rows: PlacedRows, order: Tensor | None = None) -> Tensor:
@@ -140,19 +140,7 @@ class Autoregressive(nn.Module):
     def log_table(self, column: int, state: Tensor) -> Tensor:
         """log P of every part of a column from its state, (B, width) -> (B, K)."""
         own = self.logits.own(column)
-        return functional.linear(state, self.head.all(self.groups)[own], self.bias[own]).log_softmax(-1)
-
-    def complete(self, batch: Batch, known: Sequence[int], drawn: Sequence[int]) -> Batch:
-        """Rows whose known columns stay, and others are drawn given them, one after another as in `drawn`."""
-        codes, numbers = (*(part.clone() for part in batch), None)[:2]
-        assert codes is not None
-        walk, kept = self.net.walk(len(codes)), set(known)
-        for column in (*known, *drawn):
-            state = walk.ask(column)
-            if column not in kept:
-                self._draw(column, state, codes, numbers)
-            walk.tell(column, self._told_one(column, codes, numbers))
-        return (codes,) if numbers is None else (codes, numbers)
+        return functional.linear(state, self.head.some(self.groups, own), self.bias[own]).log_softmax(-1)
 
     def arrange(self, found: Sequence[NumberDistribution], groups: Sequence[Tensor]) -> None:
         """Bins, atoms and groups of the numbers, as many as `sizes` says."""
@@ -174,9 +162,9 @@ class Autoregressive(nn.Module):
         told: Tensor = self.embed(self.groups, *both)
         return told
 
-    def _place(self, flat: Tensor, placed: PlacedNumbers) -> Tensor:
+    def _place(self, flat: Tensor, position: Tensor) -> Tensor:
         """Where in its group a number lies, by its part and where it is inside."""
-        return self.groups.centre[flat] + self.groups.radius[flat] * placed.position
+        return torch.addcmul(self.groups.centre[flat], self.groups.radius[flat], position)
 
     def _log_inside(self, rows: PlacedRows, states: Tensor, own: slice) -> Tensor:
         """log p_in of some of the numbers, from the states (B, n, width) of their columns: (B, n)."""
@@ -187,39 +175,22 @@ class Autoregressive(nn.Module):
         log_density = intervals.log_density(where, self.inside(self.groups, flat, states))
         return torch.where(rows.numbers.inside[:, own], log_density, 0)
 
-    def _draw(self, column: int, state: Tensor, codes: Tensor, numbers: Tensor | None) -> None:
-        """Write a value of that column, whose state is (B, width), into every row."""
-        part = torch.multinomial(self.log_table(column, state).exp(), 1)[:, 0]
-        if column < self.categories:
-            codes[:, self.variables[column]] = part
-            return
-        assert self.inside is not None
-        assert self.numbers is not None
-        assert numbers is not None
-        number = column - self.categories
-        shape = self.inside(self.groups, part + self.offset[column], state)
-        value, said = self.numbers.draw(number, part, shape)
-        numbers[:, number] = value.to(numbers.dtype)
-        if self.shape.indicators[number] >= 0:
-            codes[:, self.shape.indicators[number]] = said
-
-    def _told_one(self, column: int, codes: Tensor, numbers: Tensor | None) -> Tensor:
-        """`_told` of one column of a batch, (B, width)."""
+    def told(self, column: int, codes: Tensor, numbers: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """What the network is told about one column of a batch, (B, width), and a key that tells values apart, (B)."""
         if self.numbers is None or numbers is None or column < self.categories:
             flat = codes[:, self.variables[column]] + self.offset[column]
-            place = torch.zeros_like(flat)
-        else:
-            number = column - self.categories
-            own = slice(number, number + 1)
-            placed = self.numbers(numbers[:, own].double(), self._states(codes)[:, own], self.bias.dtype, number)
-            flat = placed.part + self.offset[column]
-            flat, place = flat[:, 0], self._place(flat, placed)[:, 0]
-        told: Tensor = self.embed(self.groups, flat, place)
-        return told
+            return functional.embedding(flat, self.embed.base), flat
+        number = column - self.categories
+        own = slice(number, number + 1)
+        found = self.numbers.locate(numbers[:, own].double(), self._states(codes, own), number)
+        flat, position = found.part[:, 0] + self.offset[column], found.position[:, 0]
+        told: Tensor = self.embed(self.groups, flat, self._place(flat, position.to(self.bias.dtype)))
+        return told, flat + APART * position
 
-    def _states(self, codes: Tensor) -> Tensor:
-        """What the indicators say about the numbers, (B, R): 1 where a number is there."""
-        return torch.where(self.indicator >= 0, codes[:, self.indicator.clamp_min(0)], 1)
+    def _states(self, codes: Tensor, own: slice = slice(None)) -> Tensor:
+        """What the indicators say about the numbers, (B, R), or some of them: 1 where a number is there."""
+        indicator = self.indicator[own]
+        return torch.where(indicator >= 0, codes[:, indicator.clamp_min(0)], 1)
 
     def log_value(self, rows: PlacedRows, column: int, state: Tensor, table: Tensor) -> Tensor:
         """log p of what is there in a column, from its state (B, width) and the table (B, K) of that: (B)."""
@@ -228,10 +199,6 @@ class Autoregressive(nn.Module):
             return log_prob
         number = column - self.categories
         return log_prob + self._log_inside(rows, state[:, None], slice(number, number + 1))[:, 0]
-
-    def told(self, column: int, codes: Tensor, numbers: Tensor | None = None) -> Tensor:
-        """What the network is told about one column of a batch, (B, width)."""
-        return self._told_one(column, codes, numbers)
 
     def vectors(self, column: int) -> Tensor:
         """What the network is told about each category of a column, (K, width)."""

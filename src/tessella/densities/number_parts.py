@@ -28,16 +28,34 @@ class Sizes(NamedTuple):
         return self.bins + 2 + self.atoms + self.others
 
 
-class PlacedNumbers(NamedTuple):
-    """Numbers by their parts, (B, n) each."""
+class LocatedNumbers(NamedTuple):
+    """Numbers by their parts, (B, n) each, in double precision."""
 
     part: Tensor
     inside: Tensor
     """Whether the part is an interval, with a density inside."""
+    t: Tensor
+    """Where in it; anywhere for other parts."""
+    log_even: Tensor
+    """log dt on a grid, else log dt/dv."""
+    grid: Tensor
+
+    @property
+    def position(self) -> Tensor:
+        """Where in its interval the middle of a number is, from -1 to 1; 0 for other parts."""
+        middle = self.t + torch.where(self.grid, 0.5 * self.log_even.exp(), 0)
+        return torch.where(self.inside, 2 * middle - 1, 0)
+
+
+class PlacedNumbers(NamedTuple):
+    """The same, as the density inside wants them."""
+
+    part: Tensor
+    inside: Tensor
     where: Places
     """Where in it; anywhere for other parts."""
     position: Tensor
-    """The same from -1 to 1, 0 for other parts."""
+    """See `LocatedNumbers`."""
 
 
 class NumberParts(nn.Module):
@@ -60,7 +78,7 @@ class NumberParts(nn.Module):
 
     def __init__(self, sizes: Sequence[Sizes], whole: Sequence[bool]):
         super().__init__()
-        self.sizes = tuple(sizes)
+        self.sizes, self.grid = tuple(sizes), tuple(whole)
         most = max(size.bins for size in sizes) + 1, max(1, *(size.atoms for size in sizes))
         edges, atoms = (torch.full((len(sizes), n), torch.inf, dtype=torch.float64) for n in most)
         for row, size in zip(edges, sizes, strict=True):
@@ -81,10 +99,16 @@ class NumberParts(nn.Module):
         """The tails, bins and atoms of a column."""
         size = self.sizes[column]
         edges, atoms = self.edges[column, : size.bins + 1], self.atoms[column, : size.atoms]
-        return NumberBins(edges, atoms, bool(self.whole[column]), missing=False)
+        return NumberBins(edges, atoms, self.grid[column], missing=False)
 
-    def forward(self, values: Tensor, state: Tensor, dtype: torch.dtype, column: int | None = None) -> PlacedNumbers:
-        """Numbers of all columns or of one, (B, n), and states, 1 where the number is there, to their parts."""
+    def forward(self, values: Tensor, state: Tensor, dtype: torch.dtype) -> PlacedNumbers:
+        """Numbers of all columns, (B, R), and states, 1 where the number is there, to their parts."""
+        found = self.locate(values, state)
+        where = intervals.places(found.t, found.log_even, found.grid, dtype)
+        return PlacedNumbers(found.part, found.inside, where, found.position.to(dtype))
+
+    def locate(self, values: Tensor, state: Tensor, column: int | None = None) -> LocatedNumbers:
+        """The parts of numbers of all columns or of one, (B, n), and states, and where they are inside."""
         own = slice(None) if column is None else slice(column, column + 1)
         edges, atoms, whole, bins, other = (
             table[own] for table in (self.edges, self.atoms, self.whole[:, None], self.bins[:, None], self.other)
@@ -97,27 +121,13 @@ class NumberParts(nn.Module):
         atom = there & (atoms.gather(1, nearest) == v)
         part = torch.searchsorted(edges, rest, right=True)
         t, log_even = _inside(rest, part, edges, bins, whole)
-        inside = there & ~atom
         part = torch.where(atom, bins + 2 + nearest, part)
         part = torch.where(there, part, other[:, None] + state.mT - (state.mT > 1).long())
-        where = intervals.places(t.mT, log_even.mT, whole.expand_as(t).mT, dtype)
-        middle = t + torch.where(whole, 0.5 * log_even.exp(), 0)
-        position = torch.where(inside, 2 * middle - 1, 0).mT.to(dtype)
-        return PlacedNumbers(part.mT, inside.mT, where, position)
-
-    def draw(self, column: int, part: Tensor, shape: Tensor) -> tuple[Tensor, Tensor]:
-        """Values of these parts of a column, (B), and states: 1 where a number is there.
-
-        Args:
-            column: which.
-            part: (B).
-            shape: of the density inside, (B, 2).
-        """
-        return self.at(column, part, intervals.draw(shape))
+        return LocatedNumbers(*(x.mT for x in (part, there & ~atom, t, log_even, whole.expand_as(t))))
 
     def at(self, column: int, part: Tensor, t: Tensor) -> tuple[Tensor, Tensor]:
-        """Values at t of these parts of a column, and states, (B) each."""
-        size, whole = self.sizes[column], bool(self.whole[column])
+        """Values at t of these parts of a column, and states, 1 where a number is there: (B) each."""
+        size, whole = self.sizes[column], self.grid[column]
         edges = self.edges[column, : size.bins + 1]
         span = edges[-1] - edges[0]
         far, bin_ = span * t / (1 - t), (part - 1).clamp(0, size.bins - 1)
@@ -130,7 +140,7 @@ class NumberParts(nn.Module):
             rest = rest + torch.searchsorted(atoms - torch.arange(len(atoms), device=atoms.device), rest, right=True)
         atom = (part - size.bins - 2).clamp(0, len(atoms) - 1)
         values = torch.where(part > size.bins + 1, atoms[atom], rest)
-        said = part - int(self.other[column])
+        said = part - (size.parts - size.others)
         there = said < 0
         return torch.where(there, values, 0), torch.where(there, 1, said + (said > 0))
 

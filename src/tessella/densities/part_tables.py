@@ -94,6 +94,13 @@ class PartTable(nn.Module):
         """Of every part, in its middle: (parts, width)."""
         if self.slope is None:
             return self.base
-        own = slice(groups.categories, None)
-        every = torch.arange(len(groups.row), device=groups.row.device)[own]
-        return torch.cat([self.base[: groups.categories], self(groups, every, groups.centre[own])])
+        categories, parts = groups.categories, len(groups.row)
+        return torch.cat([self.base[:categories], self.some(groups, slice(categories, parts))])
+
+    def some(self, groups: PartGroups, own: slice) -> Tensor:
+        """Of all parts of some columns, either of categories or of numbers."""
+        if own.stop <= groups.categories:
+            return self.base[own]
+        every = torch.arange(own.start, own.stop, device=self.base.device)
+        vectors: Tensor = self(groups, every, groups.centre[own])
+        return vectors

@@ -9,6 +9,7 @@ from tessella.contracts import Batch
 from tessella.data.tables.limits import Limit
 from tessella.densities import intervals
 from tessella.densities.autoregressive import Autoregressive
+from tessella.nets.ragged import draw
 
 
 class RowWalk:
@@ -42,7 +43,12 @@ class RowWalk:
 
     def tell(self, column: int) -> None:
         """What the rows say about the column that was asked for."""
-        self.walk.tell(column, self.density.told(column, *self.batch))
+        self.walk.tell(column, *self.density.told(column, *self.batch))
+
+    def know(self, column: int) -> None:
+        """What the rows say about a column that nobody has to be asked about."""
+        self.walk.skip(column)
+        self.tell(column)
 
     def log_prob(self, column: int) -> Tensor:
         """log p of what the rows say about the column that was asked for, (B)."""
@@ -83,6 +89,12 @@ class RowWalk:
         self.numbers[:, number] = value.to(self.numbers.dtype)
         if density.shape.indicators[number] >= 0:
             self.codes[:, density.shape.indicators[number]] = said
+
+    def fill(self, columns: Sequence[int]) -> None:
+        """Draw columns, one after another."""
+        for column in columns:
+            self.draw(column, draw(self.ask(column)))
+            self.tell(column)
 
     def put(self, tokens: Sequence[int], values: Tensor) -> None:
         """Write a column into the rows as it stands there, codes first and then numbers, (B, tokens)."""

@@ -16,7 +16,7 @@ from tessella.models import AutoregressiveConfig, AutoregressiveTable, Categoric
 
 CODES = 16  # of a number, about, in a mixture
 SHARE_FOR_MIXTURE, SECONDS_FOR_MIXTURE = 0.1, 20.0  # of the time budget; at most
-FEW, MANY, FEWEST_STEPS = 10_000, 50_000, 600
+VERY_FEW, FEW, MANY, FEWEST_STEPS = 3_000, 10_000, 50_000, 600
 LONG = 1800.0  # seconds, in which a CPU trains a larger network
 ORDERS, ROWS_FOR_ORDERS = (1, 4, 16), 1000  # numbers of orders tried, as long as more are better
 NOTICEABLE = 0.02  # nats per row that more orders must bring
@@ -43,7 +43,7 @@ def effort(rows: int, gpu: bool, seconds: float | None = None) -> Effort:
     (0.2, 0.0, 256)
     """
     few, many = rows < FEW, rows >= MANY
-    dropout, rate = 0.2 if few else 0.0 if many else 0.1, 1e-3 if few else 3e-3
+    dropout, rate = 0.2 if few else 0.0 if many else 0.1, 1e-3 if rows < VERY_FEW else 3e-3
     if gpu:
         return Effort(256, 4, dropout, 512, 2e-3) if many else Effort(128, 3, dropout, 128, min(rate, 2e-3))
     large = many and seconds is not None and seconds >= LONG

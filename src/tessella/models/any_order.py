@@ -7,12 +7,14 @@ from torch import Tensor, nn
 
 from tessella.contracts import Batch
 from tessella.densities import Autoregressive
+from tessella.densities.walking import RowWalk
 from tessella.models.semidiscrete import log_mean_exp
 from tessella.nets.ragged import ragged_cells
 from tessella.progress import counted
 
-NUMBERS_AT_ONCE = {"cpu": 2**24}
+NUMBERS_AT_ONCE = {"cpu": 2**21}  # a few times what the cache of a core holds
 NUMBERS_AT_ONCE_ELSEWHERE = 2**28
+FEWEST_DRAWN = 256  # rows at once, so that the time is not that of starting operations
 ORDERS_SEED = 2026
 
 
@@ -105,9 +107,13 @@ class AutoregressiveTable(nn.Module):
         drawn = [part.clone() for part in batch]
         for i, order in enumerate(orders):
             rest = [column for column in order if column not in known]
-            for own in counted((member == i).nonzero()[:, 0].split(self._rows_at_once)):
-                made = self.density.complete(tuple(part[own] for part in batch), known, rest)
-                for part, new in zip(drawn, made, strict=True):
+            for own in counted((member == i).nonzero()[:, 0].split(self._rows_drawn_at_once)):
+                with torch.inference_mode():
+                    walk = RowWalk(self.density, *(part[own] for part in batch))
+                    for column in known:
+                        walk.know(column)
+                    walk.fill(rest)
+                for part, new in zip(drawn, walk.batch, strict=True):
                     part[own] = new
         return tuple(drawn)
 
@@ -155,7 +161,17 @@ class AutoregressiveTable(nn.Module):
     @property
     def _rows_at_once(self) -> int:
         numbers = 12 * self.density.columns * self.density.net.width + 3 * ragged_cells(self.density.counts)
-        return max(1, NUMBERS_AT_ONCE.get(self.device.type, NUMBERS_AT_ONCE_ELSEWHERE) // numbers)
+        return max(1, self._numbers_at_once // numbers)
+
+    @property
+    def _rows_drawn_at_once(self) -> int:
+        """As many as leave the keys and values of a layer, and the probabilities of a column, in the cache."""
+        numbers = 2 * self.density.columns * self.density.net.width + 3 * max(self.density.counts)
+        return max(FEWEST_DRAWN, self._numbers_at_once // numbers)
+
+    @property
+    def _numbers_at_once(self) -> int:
+        return NUMBERS_AT_ONCE.get(self.device.type, NUMBERS_AT_ONCE_ELSEWHERE)
 
     def _check_columns(self, name: str, columns: Sequence[int]) -> None:
         if len(set(columns)) < len(columns) or not all(0 <= column < self.density.columns for column in columns):

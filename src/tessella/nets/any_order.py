@@ -4,10 +4,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tessella.nets.attention import AttentionBlock, KeysValues, Stack
+from tessella.nets.attention import AttentionBlock, Kept, Stack
 
 EXPANSION = 4  # of the hidden layers
 NAMED = 0.02  # size of names at the start
+SHARED = 2  # rows that go through the network as one, on average, while any do
 
 
 class AnyOrder(nn.Module):
@@ -52,22 +53,44 @@ class AnyOrder(nn.Module):
 class Walk:
     """The state of one column after another, each token once through the network: keys and values are kept.
 
+    Rows that were told the same so far are one branch of a tree: before the first column all of them, and as long as
+    few values, or values that all rows share, were told. When branches become many, each row goes on alone.
+
     Args:
         net: of the states.
         rows: B.
     """
 
     def __init__(self, net: AnyOrder, rows: int):
-        self.net = net
-        self.told = net.source.new_zeros(rows, 1, net.width)
-        self.kept: list[KeysValues] | None = None
+        self.net, self.rows = net, rows
+        self.told = net.source.new_zeros(1, net.width)
+        self.branch: Tensor | None = torch.zeros(rows, dtype=torch.int64, device=net.source.device)  # None: own ones
+        self.kept = Kept(net.blocks, net.columns, rows)
 
     def ask(self, column: int) -> Tensor:
         """What is known about a column, (B, width)."""
-        h, self.kept = self.net.blocks.after(self.told + self.net.asked[column], self.kept)
-        state: Tensor = self.net.norm(h)[:, 0].to(self.told.dtype)
-        return state
+        h = self.net.blocks.after(self.told + self.net.asked[column], self.kept)
+        state: Tensor = self.net.norm(h).to(self.told.dtype)
+        return state if self.branch is None else state.index_select(0, self.branch)
 
-    def tell(self, column: int, values: Tensor) -> None:
-        """Its value, (B, width), once it was asked for."""
-        self.told = (values + self.net.source[column])[:, None]
+    def skip(self, column: int) -> None:
+        """Instead of `ask`, where the value of a column is known and nobody asks what was known before."""
+        self.net.blocks.after(self.told + self.net.asked[column], self.kept, asked=False)
+
+    def tell(self, column: int, values: Tensor, key: Tensor) -> None:
+        """Its value, (B, width), once it was asked for or skipped, and a key that tells values apart, (B)."""
+        told = values + self.net.source[column]
+        self.told = told if self.branch is None else told.index_select(0, self._grow(self.branch, key))
+
+    def _grow(self, parent: Tensor, key: Tensor) -> Tensor:
+        """New branches from those of the rows and keys; for each of them one of its rows."""
+        value = key.unique(return_inverse=True)[1]
+        pairs, branch = (self.rows * parent + value).unique(return_inverse=True)
+        every = torch.arange(self.rows, device=key.device)
+        if SHARED * len(pairs) > self.rows:
+            self.branch = None
+            self.kept.branch(parent)
+            return every
+        self.branch, first = branch, torch.empty_like(pairs).scatter_(0, branch, every)
+        self.kept.branch(parent[first])
+        return first

@@ -10,7 +10,6 @@ from torch.nn import functional
 
 Attention = Literal["dot", "l2"]
 Activation = Literal["silu", "gelu"]
-KeysValues = tuple[Tensor, Tensor]  # of m tokens, (*batch, heads, m, size) each
 
 
 def l2_attention(q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None = None, is_causal: bool = False) -> Tensor:
@@ -72,9 +71,9 @@ class AttentionBlock(nn.Module):
         if not 0 <= dropout < 1:
             raise ValueError(f"dropout: got {dropout}; expected 0 <= dropout < 1")
         self.heads = width // 32 if width % 32 == 0 else 1
-        self.attend = ATTENTIONS[attention]
+        self.attend, self.l2 = ATTENTIONS[attention], attention == "l2"
         self.before_attention, self.before_mlp = nn.LayerNorm(width), nn.LayerNorm(width)
-        self.query_key_value = nn.Linear(width, (2 if attention == "l2" else 3) * width)  # l2: the query is the key
+        self.query_key_value = nn.Linear(width, (2 if self.l2 else 3) * width)  # l2: the query is the key
         self.mix = nn.Linear(width, width)
         hidden = expansion * width
         self.mlp = nn.Sequential(nn.Linear(width, hidden), ACTIVATIONS[activation](), nn.Linear(hidden, width))
@@ -89,19 +88,35 @@ class AttentionBlock(nn.Module):
             causal: each token attends to those up to itself; instead of a mask.
         """
         q, k, v = self._heads(h)
-        return self._added(h, self.attend(q, k, v, attn_mask=mask, is_causal=causal))
+        attended = self.attend(q, k, v, attn_mask=mask, is_causal=causal)
+        return self._added(h, attended.transpose(-3, -2).flatten(-2))
 
-    def after(self, h: Tensor, before: KeysValues | None = None) -> tuple[Tensor, KeysValues]:
-        """One more token, which attends to those before and to itself: its h, and keys and values of them all.
+    def after(self, h: Tensor, kept: Tensor, products: Tensor) -> Tensor:
+        """One more token of each row, which attends to those before and to itself, (B, width) -> the same.
+
+        A single query leaves nothing to multiply matrices with: rows come last, and sums over products of short
+        vectors run over many rows at once.
 
         Args:
-            h: the token, (*batch, 1, width).
-            before: keys and values of the tokens before; None for the first.
+            h: the tokens.
+            kept: keys and values of m tokens, (m, 2, heads, size, at least B); those of the last, this one, are put in.
+            products: room for as many numbers as there are keys.
         """
-        q, k, v = self._heads(h)
-        if before is not None:
-            k, v = torch.cat([before[0], k], -2), torch.cat([before[1], v], -2)
-        return self._added(h, self.attend(q, k, v)), (k, v)
+        q = self.keep(h, kept[-1])
+        k, v = kept[..., : len(h)].unbind(1)  # (m, heads, size, B)
+        products = products[..., : len(h)]
+        logits = torch.mul(k, 2 * q - k if self.l2 else q, out=products).sum(2)
+        weights = logits.mul_(q.shape[1] ** -0.5).softmax(0)
+        attended = torch.mul(v, weights[:, :, None], out=products).sum(0)
+        return self._added(h, attended.flatten(0, 1).T)
+
+    def keep(self, h: Tensor, kept: Tensor) -> Tensor:
+        """Put keys and values of tokens (B, width) into (2, heads, size, at least B); queries, (heads, size, B)."""
+        layer = self.query_key_value
+        parts = torch.addmm(layer.bias[:, None], layer.weight, self.before_attention(h).T)
+        parts = parts.view(-1, *kept.shape[1:3], len(h))
+        kept[..., : len(h)] = parts[-2:]
+        return parts[0]
 
     def _heads(self, h: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values, (*batch, heads, n, size) each."""
@@ -111,9 +126,34 @@ class AttentionBlock(nn.Module):
         return (query[0] if query else key), key, value
 
     def _added(self, h: Tensor, attended: Tensor) -> Tensor:
-        h = h + self.dropout(self.mix(attended.transpose(-3, -2).flatten(-2)))
+        h = h + self.dropout(self.mix(attended))
         out: Tensor = h + self.dropout(self.mlp(self.before_mlp(h)))
         return out
+
+
+class Kept:
+    """Keys and values of tokens that pass a stack one after another, and room to multiply them.
+
+    Memory that is used again is faster than new memory, which the system must clear first.
+
+    Args:
+        stack: of the blocks.
+        tokens: at most so many.
+        rows: B, at most.
+    """
+
+    def __init__(self, stack: "Stack", tokens: int, rows: int):
+        self.tokens = 0
+        sizes = [(block.heads, block.mix.in_features // block.heads, rows) for block in stack]
+        like = next(stack.parameters())
+        self.blocks = [like.new_empty(tokens, 2, *size) for size in sizes]
+        self.products = like.new_empty(tokens, *sizes[0])
+
+    def branch(self, parent: Tensor) -> None:
+        """Row i goes on as row parent_i did, for n rows instead of those that were there before: (n)."""
+        for block in self.blocks:
+            filled = block[: self.tokens].flatten(0, -2)  # a view; tables are much faster here than more dimensions
+            filled[:, : len(parent)] = filled.index_select(1, parent)
 
 
 class Stack(nn.ModuleList):
@@ -143,19 +183,26 @@ class Stack(nn.ModuleList):
                 h = _fused()(block, h, attends, causal) if fused else block(h, attends, causal)
         return h
 
-    def after(self, h: Tensor, before: list[KeysValues] | None = None) -> tuple[Tensor, list[KeysValues]]:
-        """One more token after those of the calls before, as a causal `forward` makes it of them all.
+    @torch.no_grad()
+    def after(self, h: Tensor, kept: Kept, asked: bool = True) -> Tensor:
+        """One more token after those of the calls before, as a causal `forward` makes it of them all, (B, width).
+
+        No gradients: what is kept is written in place.
 
         Args:
-            h: the token, (*batch, 1, width).
-            before: keys and values that the last call gave back; None for the first token.
+            h: the tokens, (B, width).
+            kept: keys and values of the tokens before; those of this one are added.
+            asked: whether anybody asks for what becomes of it. If not, the last block only keeps it.
         """
-        kept = []
+        kept.tokens += 1
+        upto = slice(0, kept.tokens)
         with self.precision(h):
-            for i, block in enumerate(self):
-                h, keys_values = block.after(h, before[i] if before else None)
-                kept.append(keys_values)
-        return h, kept
+            for i, (block, own) in enumerate(zip(self, kept.blocks, strict=True), 1):
+                if asked or i < len(self):
+                    h = block.after(h, own[upto], kept.products[upto])
+                else:
+                    block.keep(h, own[kept.tokens - 1])
+        return h
 
     def precision(self, h: Tensor) -> torch.autocast:
         """In which blocks, and layers beside them, multiply: bfloat16 where fast, else that of the weights."""

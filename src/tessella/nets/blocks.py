@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tessella.nets.attention import AttentionBlock, KeysValues, Stack
+from tessella.nets.attention import AttentionBlock, Kept, Stack
 
 SPREAD = 0.3  # of the start, so that no two components are the same
 
@@ -102,18 +102,17 @@ class Walk:
 
     def __init__(self, net: BlockMixture, rows: int):
         self.net, self.next = net, 0
-        self.told = net.place.new_zeros(rows, 1, net.width)
-        self.kept: list[KeysValues] | None = None
+        self.told = net.place.new_zeros(rows, net.width)
+        self.kept = Kept(net.blocks, net.groups, rows)
 
     def tables(self) -> tuple[Tensor, Tensor, Tensor]:
         """The n variables of the next group, their log P_mjk, (B, n, M, K), and log w_m, (B, M), as in `forward`."""
         net, group = self.net, self.next
-        h, self.kept = net.blocks.after(self.told + net.place[group], self.kept)
-        h = net.norm(h)
+        h = net.norm(net.blocks.after(self.told + net.place[group], self.kept))
         members = (net.group == group).nonzero()[:, 0]
-        weights = h[:, 0] @ net.weight_head[group] + net.log_weight[group]
-        return members, net._tables(h.expand(-1, len(members), -1), members), weights.log_softmax(-1)
+        weights = h @ net.weight_head[group] + net.log_weight[group]
+        return members, net._tables(h[:, None].expand(-1, len(members), -1), members), weights.log_softmax(-1)
 
     def tell(self, values: Tensor) -> None:
         """The values of that group's variables, (B, n, width)."""
-        self.told, self.next = values.sum(1, keepdim=True), self.next + 1
+        self.told, self.next = values.sum(1), self.next + 1

@@ -81,8 +81,9 @@ def _some(column: Column, values: list[Any]) -> Limit:
 def _interval(column: Column, ends: tuple[Any, ...]) -> Limit:
     """Numbers, or ordered categories, from one end to the other, both included; None is no end."""
     if len(ends) != 2 or column.kind in ("categorical", "boolean"):
-        kind = f"it is {column.kind}: a list of its categories" if column.kind in ("categorical", "boolean") else ""
-        raise ValueError(f"given: column {column.name!r}: got {ends!r}; expected {kind or '(low, high)'}")
+        some = f"a list of its categories, since it is {column.kind}"
+        expected = "(low, high)" if column.number or column.kind == "ordinal" else some
+        raise ValueError(f"given: column {column.name!r}: got {ends!r}; expected {expected}")
     low, high = (plain_value(end) for end in ends)
     if not column.number:
         return _ordered(column, low, high)

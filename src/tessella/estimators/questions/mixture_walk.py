@@ -47,6 +47,10 @@ class MixtureWalk:
         """What the rows say about the column that was asked for."""
         self.joint = self.joint + self._tables(column)[self.codes[:, column]]
 
+    def know(self, column: int) -> None:
+        """What the rows say about a column that nobody has to be asked about."""
+        self.tell(column)
+
     def log_prob(self, column: int) -> Tensor:
         """log p of what the rows say about the column that was asked for, (B)."""
         code = self.codes[:, column]

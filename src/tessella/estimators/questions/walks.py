@@ -15,6 +15,7 @@ from tessella.estimators.coding import CodedRows
 from tessella.estimators.network import Model
 from tessella.estimators.questions.mixture_walk import MixtureWalk
 from tessella.models import AutoregressiveTable
+from tessella.nets.ragged import draw
 from tessella.progress import counted
 
 ROWS_AT_ONCE = 2000
@@ -35,6 +36,9 @@ class Walk(Protocol):
 
     def tell(self, column: int) -> None:
         """What the rows say about the column that was asked for."""
+
+    def know(self, column: int) -> None:
+        """What the rows say about a column that nobody has to be asked about."""
 
     def log_prob(self, column: int) -> Tensor:
         """log p of what the rows say about the column that was asked for, (B)."""
@@ -112,8 +116,7 @@ def told(model: Exact, batch: Batch, known: Sequence[int]) -> Walk:
     """A walk that has told the known columns, in the model's order."""
     started = walk(model, batch)
     for column in sorted(known):
-        started.ask(column)
-        started.tell(column)
+        started.know(column)
     return started
 
 
@@ -138,5 +141,4 @@ def drawn(walked: Walk, columns: Sequence[int], limits: Mapping[int, Limit], tem
 
 def parts_drawn(table: Tensor) -> Tensor:
     """A part for each row, P(k) ~ exp(table_k): (B, K) -> (B); any where a limit left nothing, which weighs 0."""
-    probability = (table - table.amax(-1, keepdim=True)).exp()
-    return torch.multinomial(torch.where(probability.isnan(), 1.0, probability), 1)[:, 0]
+    return draw(table - table.amax(-1, keepdim=True))
