@@ -7,13 +7,31 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
-from tests.edges.edges_for_tests import HEADER, rows_of_things, write
+from tests.edges.edges_for_tests import HEADER, Tessella, fitted, rows_of_things, write
 
 from tessella.cli.files import escaped, replacing
 from tessella.cli.fit import next_commands
+from tessella.estimators import TabularFlow
 from tessella.version import __version__
+
+
+@pytest.fixture(scope="module")
+def things(tmp_path_factory) -> Path:
+    return write(tmp_path_factory.mktemp("edges") / "things.csv", rows_of_things(120), HEADER)
+
+
+@pytest.fixture(scope="module")
+def model(things) -> Path:
+    return fitted(things, things.parent / "model")
+
+
+@pytest.fixture
+def tessella(monkeypatch, capfd) -> Tessella:
+    return Tessella(monkeypatch, capfd)
 
 
 def strange(path, rows=6):
@@ -90,6 +108,17 @@ def test_conditions_are_typed_as_samples_print_them(tessella, model):
 
 def test_bad_numbers_are_refused(tessella, model, things):
     assert "top: got -3; expected at least 1" in tessella("anomalies", model, things, "--top", "-3", expect=1)
+
+
+def test_a_model_that_saw_no_file_reads_files_by_its_columns_types(tessella, tmp_path):
+    days = pd.date_range("2026-01-01", periods=40).date
+    frame = pd.DataFrame({"d": days, "b": [True, False] * 20, "i": [1, 2, 3, 4] * 10, "s": ["01", "02"] * 20})
+    frame["x"] = np.random.default_rng(0).normal(size=40)
+    flow = TabularFlow(width=8, max_steps=1, device="cpu", threads=1, random_state=0, progress=False).fit(frame)
+    flow.save(tmp_path / "model")
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    said = json.loads(tessella("score", tmp_path / "model", tmp_path / "t.csv", "--json"))
+    assert said["mean_log_likelihood"] == pytest.approx(flow.score(frame))
 
 
 def test_semicolons_are_scored_like_commas(tessella, model, things, tmp_path):

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tessella.cli.files import KINDS, Schema, read_table
+from tessella.cli.files import KINDS, read_table
 
 if TYPE_CHECKING:
     from tessella.data import Encoding, Table
@@ -30,8 +30,7 @@ def _own_table(path: Path, encoding: "Encoding | None") -> "Table":
     from tessella.data.tables.columns import learn
     from tessella.estimators import frames
 
-    schema = None if encoding is None else Schema.of_model(None, encoding.columns)
-    frame = frames.read(read_table(path, schema=schema))
+    frame = frames.read(read_table(path))
     frames.check_rows(frame, least=20)
     values = dict(zip(frame.names, frame.columns, strict=True))
     if encoding is None:

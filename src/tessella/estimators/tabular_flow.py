@@ -26,6 +26,9 @@ from tessella.estimators.learning import Device, Plan, check_settings, limited_t
 from tessella.estimators.network import SAMPLES, build, components_of, log_likelihood
 from tessella.estimators.settings import Density, Settings
 from tessella.models import AutoregressiveTable, BlocksConfig, TableConfig
+from tessella.progress import say
+
+MANY_CELLS = 100_000  # of a table that takes a while to prepare
 
 
 @dataclass(frozen=True)
@@ -160,6 +163,8 @@ class TabularFlow(Asked, DensityMixin, BaseEstimator):
         frame = frames.read(X)
         frames.check_rows(frame, least=2)
         kinds = self._kinds(frame)
+        if self.progress and frame.rows * len(frame.columns) >= MANY_CELLS:
+            say(f"preparing {len(frame.columns):,} columns of {frame.rows:,} rows ...")
         named = zip(frame.names, frame.columns, strict=True)
         described = [learn(name, values, kinds.get(name), frame.orders.get(name)) for name, values in named]
         self._describe(frame.layout, tuple(described))

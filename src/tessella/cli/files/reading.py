@@ -144,10 +144,16 @@ class TableFile:
         return piece
 
 
-def read_table(path: Path, options: CsvOptions | None = None, schema: Schema | None = None) -> Any:
-    """The whole file, by a schema or by what its cells look like."""
-    file = TableFile(path, options)
-    return file.learn()[0] if schema is None else file.read(schema)
+def read_table(path: Path, schema: Schema | None = None) -> Any:
+    """The whole file, by a schema, or by what its cells look like, which is said where it is not plain."""
+    from tessella.progress import say
+
+    if schema is not None:
+        return TableFile(path).read(schema)
+    table, _, notes = TableFile(path).learn()
+    for note in notes:
+        say(note)
+    return table
 
 
 def ending(path: Path) -> str:
