@@ -31,6 +31,12 @@ READ = {
         {"a": [1.234, 2.345], "b": [0.5, 7.5]},
         "'a': .*otherwise",
     ),
+    "points in a semicolon's file": ("a;b\n1.234;x\n2.345;y\n", {"a": [1.234, 2.345]}, "semicolons"),
+    "points that another column makes thousands": (
+        "a;b\n1.234;0,5\n2.345;7,5\n",
+        {"a": [1234, 2345]},
+        "'a': .*otherwise",
+    ),
     "days first": ("a,b\n31.12.2020,x\n01.02.2020,y\n", {"a": [DAY(2020, 12, 31), DAY(2020, 2, 1)]}, "day first"),
     "months first": ("a,b\n01/22/2020,x\n03/04/2020,y\n", {"a": [DAY(2020, 1, 22), DAY(2020, 3, 4)]}, "month first"),
     "days or months": (

@@ -91,7 +91,8 @@ class TableFile:
 
             return int(pyarrow.parquet.read_metadata(self.path).num_rows)
         with self.path.open("rb") as file:
-            return sum(block.count(b"\n") for block in iter(lambda: file.read(BYTES_AT_ONCE), b""))
+            lines = sum(block.count(b"\n") for block in iter(lambda: file.read(BYTES_AT_ONCE), b""))
+        return max(0, lines - 1)  # without the header
 
     def place(self, row: int) -> str:
         """Where a row is, for messages; rows are counted from 0."""

@@ -70,7 +70,8 @@ class Inference:
     def __init__(self, texts: "pa.Table", declared: Mapping[str, str], delimiter: str):
         self.different = {name: texts[name].unique() for name in texts.column_names}
         self.possible = {name: _possible(self.different[name], declared.get(name)) for name in texts.column_names}
-        self.commas = self._decimal_commas(otherwise=delimiter == ";")
+        self.decimal = self._certain_decimal()
+        self.commas = self.decimal == "," or (not self.decimal and delimiter == ";")
         self.days_first = self._days_first()
 
     def schema_formats(self) -> dict[str, CellFormat]:
@@ -81,25 +82,26 @@ class Inference:
         """What a user should know about the formats."""
         for name, options in self.possible.items():
             chosen = self._chosen(options)
-            unsure = "; every cell could be read otherwise, too" if _unsure(options) else ""
+            unsure = "; every cell could be read otherwise, too" if _unsure(options, chosen) else ""
             if unsure or not chosen.plain:
                 yield f"column {name!r}: read as {chosen}{unsure}"
             if chosen.kind != "text" and (marks := _marks(self.different[name])):
                 yield f"column {name!r}: {', '.join(map(repr, marks))} taken for missing"
 
     def _chosen(self, options: list[CellFormat]) -> CellFormat:
-        wanted = "," if self.commas else "."
+        """Plain numbers are what they look like, unless another column is certain about commas."""
+        wanted = "," if self.commas and (self.decimal or not any(one.plain for one in options)) else "."
         liked = [one for one in options if one.style in ("", wanted)] or options
         if liked[0].kind in DATED:
             unlikely = "mdy" if self.days_first or liked[0].separator != "/" else "dmy"
             liked = [one for one in liked if one.order != unlikely] or liked
         return liked[0]
 
-    def _decimal_commas(self, otherwise: bool) -> bool:
-        """Whether commas are decimal: columns that leave no choice decide, where they agree."""
+    def _certain_decimal(self) -> str:
+        """What is decimal in columns that leave no choice, where they agree; nothing where they do not."""
         styles = [{one.style for one in options} for options in self.possible.values()]
         certain = {found.pop() for found in styles if len(found) == 1} & {",", "."}
-        return "," in certain if len(certain) == 1 else otherwise
+        return certain.pop() if len(certain) == 1 else ""
 
     def _days_first(self) -> bool:
         """Whether days come before months, where columns leave no choice; else where commas are decimal."""
@@ -109,11 +111,11 @@ class Inference:
         return "dmy" in certain if len(certain) == 1 else self.commas
 
 
-def _unsure(options: list[CellFormat]) -> bool:
+def _unsure(options: list[CellFormat], chosen: CellFormat) -> bool:
     """Whether days could be months, or commas and points each other's; plain numbers are what they look like."""
-    if options[0].kind in DATED:
+    if chosen.kind in DATED:
         return len({one.order for one in options}) > 1
-    return {",", "."} <= {one.style for one in options} and not any(one.plain for one in options)
+    return not chosen.plain and {",", "."} <= {one.style for one in options}
 
 
 def _possible(different: "pa.Array", declared: str | None) -> list[CellFormat]:
