@@ -50,6 +50,7 @@ READ = {
         {"a": [datetime.datetime(2020, 1, 2, 10, 20), datetime.datetime(2020, 1, 3)]},
         "",
     ),
+    "digits without end": ('a,b\n"1,234,567,890,123,456,789,000",x\n12345678901234567890,y\n', {"b": ["x", "y"]}, ""),
     "leading zeros": ("a,b\n01234,x\n02345,y\n", {"a": ["01234", "02345"]}, ""),
     "signs and powers": ("a,b\n+1e2,x\n-.5,y\n", {"a": [100.0, -0.5]}, ""),
     "empty text": ("a,b\n1,\n2,y\n", {"b": [None, "y"]}, ""),
@@ -110,6 +111,14 @@ def test_late_latin_letters_are_an_error_that_names_the_encoding(tmp_path):
     with pytest.raises(ValueError, match="not utf-8, try --encoding latin-1"):
         TableFile(path).learn()
     assert TableFile(path, CsvOptions(encoding="latin-1")).learn()[0]["b"][-1].as_py() == "é"
+
+
+@pytest.mark.parametrize(
+    "said", [{}, {"formats": 3, "left_out": {}}, {"formats": {"a": {"kind": "odd"}}, "left_out": {}}]
+)
+def test_a_schema_that_nobody_wrote_is_refused(said):
+    with pytest.raises(ValueError, match="schema of the model: cannot be read"):
+        Schema.of_model(said, ())
 
 
 def test_options_override_the_guess(tmp_path):

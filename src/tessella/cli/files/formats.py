@@ -1,8 +1,9 @@
 """What the texts of a column's cells mean: booleans, integers, numbers, dates, or themselves."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -108,6 +109,14 @@ class CellFormat:
         """The format in JSON's types."""
         return asdict(self)
 
+    @classmethod
+    def from_json(cls, said: Mapping[str, Any]) -> Self:
+        """The format that `to_json` wrote, which is one that is looked for."""
+        found = cls(**said)
+        if found not in [TEXT, *(one for family in FORMATS.values() for one in family)]:
+            raise ValueError(f"format: got {dict(said)}; expected one that `tessella fit` knows")
+        return found
+
     @cached_property
     def _pattern(self) -> str:
         if self.kind == "boolean":
@@ -115,10 +124,8 @@ class CellFormat:
         if self.kind in DATED:
             between, time = f"[{self.separator}]", f"(?:{TIME})?" if self.kind == "instant" else ""
             return f"^{between.join(PARTS[part] for part in self.order)}{time}$"
-        point, parted = (
-            f"[{self.decimal}]",
-            f"[1-9][0-9]{{0,2}}([{self.thousands}][0-9]{{3}})+|" if self.thousands else "",
-        )
+        point = f"[{self.decimal}]"
+        parted = f"[1-9][0-9]{{0,2}}([{self.thousands}][0-9]{{3}}){{1,5}}|" if self.thousands else ""
         if self.kind == "integer":
             return f"^[+-]?({parted}{_WHOLE})$"
         digits = f"(({parted}{_WHOLE})({point}[0-9]*)?|{point}[0-9]+)"

@@ -38,8 +38,11 @@ class Schema:
         plain = {column.name: _plain_format(column) for column in columns}
         if said is None:
             return cls(plain)
-        written = {name: CellFormat(**one) for name, one in said["formats"].items()}
-        return cls(plain | written, dict(said["left_out"]))
+        try:
+            written = {name: CellFormat.from_json(one) for name, one in said["formats"].items()}
+            return cls(plain | written, dict(said["left_out"]))
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise ValueError(f"schema of the model: cannot be read ({error}); fit the model again") from None
 
 
 def _plain_format(column: "Column") -> CellFormat:
