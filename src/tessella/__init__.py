@@ -1,23 +1,25 @@
 """tessella: likelihood models that join discrete and continuous data through learnable tessellations of space.
 
-Everything of the method in one import: cells and the map into them, dequantizers, densities, models; the estimators for
-tables and vectors, which bring scikit-learn with them, are imported when first asked for.
+Everything of the method in one import: cells and the map into them, dequantizers, densities, models, estimators for
+tables and vectors. What is behind a name is imported when it is first asked for: a command line that only helps should
+not wait for torch, nor the method for scikit-learn.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from tessella.bijections import ActNorm, Bijection, CellBijection, Chain, Coupling, Invert
-from tessella.contracts import Batch, Likelihood, Source, Trainable
-from tessella.data import Rows, TableShape
-from tessella.densities import Density, DisjointMixture, Flow, Gaussian, StudentT
-from tessella.dequantizers import Cells, Dequantizer
-from tessella.geometry import Box, Laguerre, Tessellation, Voronoi
-from tessella.models import FlowConfig, SemiDiscrete, VectorModel
-from tessella.training import TrainingConfig, fit
 from tessella.version import __version__
 
 if TYPE_CHECKING:
+    from tessella.bijections import ActNorm, Bijection, CellBijection, Chain, Coupling, Invert
+    from tessella.contracts import Batch, Likelihood, Source, Trainable
+    from tessella.data import Rows, TableShape
+    from tessella.densities import Density, DisjointMixture, Flow, Gaussian, StudentT
+    from tessella.dequantizers import Cells, Dequantizer
     from tessella.estimators import MixtureFlow, TabularFlow
+    from tessella.geometry import Box, Laguerre, Tessellation, Voronoi
+    from tessella.models import FlowConfig, SemiDiscrete, VectorModel
+    from tessella.training import TrainingConfig, fit
 
 __all__ = [
     "ActNorm",
@@ -54,10 +56,18 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Estimators bring scikit-learn with them, so they are imported when first asked for."""
-    if name in ("MixtureFlow", "TabularFlow"):
-        from tessella import estimators
+_PACKAGES = ("bijections", "contracts", "data", "densities", "dequantizers", "geometry", "models", "training")
 
-        return getattr(estimators, name)
-    raise AttributeError(f"module 'tessella' has no attribute {name!r}")
+
+def __getattr__(name: str) -> Any:
+    if name in (*_PACKAGES, "estimators"):
+        return import_module(f"tessella.{name}")
+    if name not in __all__:
+        raise AttributeError(f"module 'tessella' has no attribute {name!r}")
+    packages = ("estimators",) if name in ("MixtureFlow", "TabularFlow") else _PACKAGES
+    homes = (import_module(f"tessella.{package}") for package in packages)
+    return next(getattr(home, name) for home in homes if name in home.__all__)
+
+
+def __dir__() -> list[str]:
+    return __all__

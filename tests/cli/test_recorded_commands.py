@@ -38,8 +38,9 @@ def test_there_are_some():
 @pytest.mark.parametrize("command", TYPED)
 def test_it_is_understood(command, monkeypatch):
     asked = []
-    for name, run in FRONT.COMMANDS.items():
-        monkeypatch.setitem(FRONT.COMMANDS, name, wraps(run)(lambda *args, **options: asked.append((args, options))))
+    found = FRONT.commands(arguments(command))
+    noted = {name: wraps(run)(lambda *args, **said: asked.append((args, said))) for name, run in found.items()}
+    monkeypatch.setattr(FRONT, "commands", lambda _: noted)
     monkeypatch.setattr(sys, "argv", ["tessella", *arguments(command)])
     FRONT.main()
     assert len(asked) == 1

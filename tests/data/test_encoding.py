@@ -125,10 +125,13 @@ def test_columns_that_nothing_was_counted_of_are_whole() -> None:
 ERRORS = {
     "unknown value": (
         lambda: ODOR.encode([["s", "s"], ["a", "q"]]),
-        r"column 'odor': value 'q' was not seen in training \(9 known: 'a', 'c', 'f', 'l', 'm', 'n', \.\.\.\)",
+        r"column 'odor', row 1: value 'q' was not seen in training \(9 known: 'a', 'c', 'f', 'l', 'm', 'n', \.\.\.\)",
     ),
-    "number for a text": (lambda: ODOR.encode([[1], ["a"]]), r"column 'size': value 1 was not seen.*this one is int"),
-    "missing number": (lambda: MIXED.encode([["s"], [None]]), "column 'weight': the value of row 0 is missing"),
+    "number for a text": (
+        lambda: ODOR.encode([[1], ["a"]]),
+        r"column 'size', row 0: value 1 was not seen.*this one is int",
+    ),
+    "missing number": (lambda: MIXED.encode([["s"], [None]]), "column 'weight', row 0: is missing"),
     "too few columns": (lambda: ODOR.encode([["s"]]), "columns: got 1; expected 2"),
     "short column": (lambda: ODOR.encode([["s", "l"], ["a"]]), "column 'odor': got 1 values; expected 2"),
     "code out of range": (

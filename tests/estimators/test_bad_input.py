@@ -17,8 +17,8 @@ FIT = {
     "no columns": (lambda: pd.DataFrame(index=range(5)), "no columns"),
     "all missing": (lambda: two(gone=[None] * 20), "'gone': all 20 values are missing; drop the column"),
     "duplicate names": (lambda: two().set_axis(["a", "a"], axis=1), "'a' appear more than once"),
-    "infinity": (lambda: two(w=[*range(19), np.inf]), "'w': the value of row 19 is infinite"),
-    "infinite category": (lambda: two(w=[np.inf] * 20), "'w': the value of row 0 is infinite"),
+    "infinity": (lambda: two(w=[*range(19), np.inf]), "'w', row 19: is infinite"),
+    "infinite category": (lambda: two(w=[np.inf] * 20), "'w', row 0: is infinite"),
     "lists": (lambda: two(w=[[1]] * 20), "convert that column"),
     "durations": (lambda: two(w=pd.to_timedelta(range(20), unit="D")), "convert that column"),
     "one dimension": (lambda: np.zeros(5), "Expected 2D array"),
@@ -39,9 +39,9 @@ def test_fit_says_what_is_wrong(case):
 KINDS = {
     "unknown kind": ({"a": "text"}, "column_types\\['a'\\]: got 'text'; expected one of categorical"),
     "unknown column": ({"b": "count"}, "column_types: got 'b'; expected columns"),
-    "fractions as counts": ({"v": "count"}, "'v': got .* in row 1; expected integers"),
-    "text as numbers": ({"a": "continuous"}, "'a': got 'x' \\(str\\) in row 0; expected numbers"),
-    "numbers as dates": ({"v": "date"}, "'v': got 0.0 \\(float\\) in row 0; expected dates"),
+    "fractions as counts": ({"v": "count"}, "'v', row 1: got .*; expected integers"),
+    "text as numbers": ({"a": "continuous"}, "'a', row 0: got 'x' \\(str\\); expected numbers"),
+    "numbers as dates": ({"v": "date"}, "'v', row 0: got 0.0 \\(float\\); expected dates"),
     "twenty booleans": ({"v": "boolean"}, "'v': got 20 different values; expected two"),
     "constant as continuous": ({"c": "continuous"}, "'c': all values are 1; a continuous column needs at least two"),
 }
@@ -78,16 +78,19 @@ def changed(**columns) -> pd.DataFrame:
 SCORE = {
     "unseen category": (
         lambda: changed(children=99),
-        "'children': value 99 was not seen in training \\(.* known: 0, 1",
+        "'children', row 0: value 99 was not seen in training \\(.* known: 0, 1",
     ),
-    "other type": (lambda: changed(sex=1), "'sex': value 1 was not seen .*; this one is int"),
-    "constant changed": (lambda: changed(country="Mali"), "'country': value 'Mali' was not seen .*1 known: 'Chad'"),
-    "first missing": (lambda: changed(height=[1.0, np.nan, 1, 1, 1]), "'height': the value of row 1 is missing"),
-    "missing category": (lambda: changed(sex=None), "'sex': value missing was not seen"),
-    "text for numbers": (lambda: changed(height="tall"), "'height': got 'tall' \\(str\\) in row 0; expected numbers"),
-    "number for dates": (lambda: changed(day=3), "'day': got 3 \\(int\\) in row 0; expected dates"),
-    "fraction of a count": (lambda: changed(visits=1.5), "'visits': got 1.5 in row 0; expected integers"),
-    "infinity": (lambda: changed(height=-np.inf), "'height': the value of row 0 is infinite"),
+    "other type": (lambda: changed(sex=1), "'sex', row 0: value 1 was not seen .*; this one is int"),
+    "constant changed": (
+        lambda: changed(country="Mali"),
+        "'country', row 0: value 'Mali' was not seen .*1 known: 'Chad'",
+    ),
+    "first missing": (lambda: changed(height=[1.0, np.nan, 1, 1, 1]), "'height', row 1: is missing"),
+    "missing category": (lambda: changed(sex=None), "'sex', row 0: value missing was not seen"),
+    "text for numbers": (lambda: changed(height="tall"), "'height', row 0: got 'tall' \\(str\\); expected numbers"),
+    "number for dates": (lambda: changed(day=3), "'day', row 0: got 3 \\(int\\); expected dates"),
+    "fraction of a count": (lambda: changed(visits=1.5), "'visits', row 0: got 1.5; expected integers"),
+    "infinity": (lambda: changed(height=-np.inf), "'height', row 0: is infinite"),
     "column missing": (lambda: changed().drop(columns="sex"), "columns: 'sex' missing; expected the 9 columns"),
     "column extra": (lambda: changed(more=1), "columns: 'more' not seen in fit"),
     "no rows": (lambda: changed()[:0], "too few rows"),
@@ -116,7 +119,7 @@ CONDITIONS = {
     "no category between": ({"children": (50, 60)}, "'children': no category is between 50 and 60: probability 0"),
     "category of the dtype that no row has": ({"sex": "X"}, "impossible, .*'sex': value 'X' was not seen"),
     "unknown number": ({"height": 9e9}, "'height': 9000000000.0 is impossible, training saw"),
-    "never missing": ({"height": None}, "impossible, .*'height': the value of row 0 is missing"),
+    "never missing": ({"height": None}, "impossible, .*'height': is missing"),
     "another constant": ({"country": "Mali"}, "impossible, .*'country'"),
 }
 
@@ -138,7 +141,7 @@ def test_unseen_can_count_as_missing():
     flow = small_flow(max_steps=1, unseen="missing").fit(frame)
     strange = frame.assign(note="q")
     assert np.array_equal(flow.score_samples(strange), flow.score_samples(frame.assign(note=None)))
-    with pytest.raises(ValueError, match="'a': value 'q' was not seen"):
+    with pytest.raises(ValueError, match="'a', row 0: value 'q' was not seen"):
         flow.score_samples(frame.assign(a="q"))
 
 

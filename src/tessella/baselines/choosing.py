@@ -13,6 +13,7 @@ from tessella.progress import each
 CANDIDATES = (1, 16, 64, 128, 256)
 MOST_ROWS = 20_000
 ITERATIONS = 100
+LARGEST = 2**24  # probabilities of a mixture, unless a number of components is asked for
 DEARER = 4.0  # a candidate takes up to so many times as long as the one before
 BACKGROUND = 1e-3  # weight of the background component, whose columns are independent, for rows that belong to no other
 
@@ -32,7 +33,8 @@ def fit_mixture(
         counts: categories of each variable.
         train: rows of codes (B, N), in random order; the first 20,000 are used.
         validation: rows that say when to stop, and how many components.
-        components: how many; 0 tries 1, 16, 64, 128 and 256, as long as more are better.
+        components: how many; 0 tries 1, 16, 64, 128 and 256, as long as more are better and the tables do not
+            become enormous.
         seconds: candidates that would take longer are left out; None tries all.
         seed: of the random start.
         progress: show a progress bar.
@@ -40,6 +42,8 @@ def fit_mixture(
     best, value = None, -torch.inf
     rows, start = train[:MOST_ROWS], time.perf_counter()
     for candidate in each([components] if components else CANDIDATES, "numbers of components tried", progress):
+        if best is not None and candidate * sum(counts) > LARGEST:
+            break
         began = time.perf_counter()
         mixture = CategoricalMixture(counts, candidate).to(train.device)
         mixture.fit(rows, validation, iterations=ITERATIONS, seed=seed)

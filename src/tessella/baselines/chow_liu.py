@@ -51,7 +51,13 @@ class ChowLiu(Baseline):
         self.register_buffer("pairs", torch.zeros(1, dtype=torch.int64))  # n_ab of each
         self.register_buffer("smoothing", torch.ones((), dtype=torch.float64))
 
-    def fit(self, codes: Tensor, smoothing: float = 1.0, largest_table: int | None = None) -> Self:
+    def fit(
+        self,
+        codes: Tensor,
+        smoothing: float = 1.0,
+        largest_table: int | None = None,
+        information: Tensor | None = None,
+    ) -> Self:
         """Count pairs, find the tree, keep the counts along it.
 
         Args:
@@ -59,13 +65,14 @@ class ChowLiu(Baseline):
             smoothing: s, how many rows the marginal weighs in each conditional.
             largest_table: variables with more than so many pairs of categories are not joined, which can leave several
                 trees: a column of names seems to tell everything about every other one, and only by chance.
+            information: `mutual_information` of these rows, (N, N), where it is known already.
         """
         check_positive("smoothing", smoothing)
         self.log_table.copy_(self.log_frequencies(codes))
         codes = codes.long()  # keys are products of codes
         self.number.copy_(torch.bincount((codes + self.offset).flatten(), minlength=len(self.number)))
         self.smoothing.fill_(smoothing)
-        weight = mutual_information(codes, self.counts).cpu()
+        weight = (mutual_information(codes, self.counts) if information is None else information).cpu()
         if largest_table is not None:
             pairs = self.count.cpu()[:, None] * self.count.cpu()
             weight = weight.where(pairs <= largest_table, NOT_JOINED)

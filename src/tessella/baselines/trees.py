@@ -1,10 +1,12 @@
 """Counts of pairs, mutual information, and the tree that keeps most of it."""
 
 from collections.abc import Sequence
+from math import log
 
 import torch
 from torch import Tensor
 
+KEYS = 2**22  # pairs that are counted at once
 DENSE = 2**16  # pairs of categories that are counted in a dense table even when there are fewer rows
 
 
@@ -27,13 +29,22 @@ def mutual_information(codes: Tensor, counts: Sequence[int]) -> Tensor:
             [0.6931, 0.6931, 0.0000],
             [0.0000, 0.0000, 0.0000]], dtype=torch.float64)
     """
-    columns = codes.T.contiguous()
+    columns, sizes = codes.long().T.contiguous(), torch.tensor(counts, device=codes.device)
     entropy = torch.stack([_entropy(torch.bincount(column)) for column in columns])
-    joint = entropy.diag()
-    for i in range(len(counts)):
-        for j in range(i):
-            joint[i, j] = joint[j, i] = _entropy(pair_counts(columns[i], columns[j], counts[i], counts[j])[1])
+    joint, at_once = entropy.diag(), max(1, KEYS // max(1, len(codes)))
+    for i in range(1, len(counts)):
+        pairs = zip(columns[:i].split(at_once), sizes[:i].split(at_once), strict=True)
+        joint[i, :i] = joint[:i, i] = torch.cat([_joint_entropies(*pair, columns[i], counts[i]) for pair in pairs])
     return (entropy + entropy[:, None] - joint).clamp_min(0)
+
+
+def _joint_entropies(columns: Tensor, sizes: Tensor, other: Tensor, size: int) -> Tensor:
+    """H(a, b) of several columns a, (n, B), with sizes (n), and one other b, (B): (n)."""
+    first = sizes.cumsum(0) - sizes
+    keys, n = pair_counts((columns + first[:, None]).flatten(), other.repeat(len(columns)), int(sizes.sum()), size)
+    owner, n = torch.searchsorted(first, keys // size, right=True) - 1, n.double()
+    spread = torch.zeros(len(columns), dtype=torch.float64, device=n.device)
+    return log(len(other)) - spread.index_add_(0, owner, torch.special.xlogy(n, n)) / len(other)
 
 
 def maximum_spanning_tree(weight: Tensor) -> tuple[list[int], list[int]]:

@@ -1,6 +1,7 @@
 """`tessella demo`."""
 
 from pathlib import Path
+from shlex import quote
 
 
 def demo(out: Path = Path("demo-report"), seconds: float = 75.0, seed: int = 0, results: Path | None = None) -> None:
@@ -52,4 +53,4 @@ def demo(out: Path = Path("demo-report"), seconds: float = 75.0, seed: int = 0, 
         learned = {"model": overview.model, "exact": overview.exact, "learning": overview.learning}
         held_out = {"test_rows": overview.scored_rows, "likelihoods": overview.likelihoods}
         records.write(results / "demo.json", {**measured, **learned, **held_out, **records.provenance(seed)})
-    print(f"\nreport: {out / 'model' / REPORT}\ntry: tessella sample {out / 'model'} --given d1 x --rows 5")
+    print(f"\nreport: {out / 'model' / REPORT}\ntry: tessella sample {quote(str(out / 'model'))} --given d1 x --rows 5")

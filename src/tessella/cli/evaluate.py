@@ -109,14 +109,14 @@ def _of_fit(
     folder: Path, data: Path | None, samples: int | None, rows: int, audit: bool, device: Literal["cpu", "cuda"]
 ) -> _Found:
     from tessella import records
-    from tessella.cli.files import read_table
+    from tessella.cli.files import Schema, read_table
     from tessella.estimators import TabularFlow, audits
 
     if data is None and not audit:
         raise ValueError(f"data, audit: got neither for {folder}; expected a file to evaluate, --audit, or both")
     flow, result = TabularFlow.load(folder, device), None
     if data is not None:
-        table = read_table(data)
+        table = read_table(data, schema=Schema.of_model(flow.schema_, flow.columns_))
         result = audits.measure(flow, table[:rows] if rows else table, samples)
     found = audits.audit(flow, samples) if audit else []
     title = f"{folder}, a table of {len(flow.columns_)} columns" + (f", on the rows of {data}" if data else "")

@@ -2,9 +2,12 @@
 
 from json import dumps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from shlex import quote
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
+
+from tessella.cli.files import CsvOptions, Schema, TableFile
 
 if TYPE_CHECKING:
     from tessella.estimators import TabularFlow
@@ -12,6 +15,7 @@ if TYPE_CHECKING:
 
 ColumnType = Literal["categorical", "ordinal", "boolean", "count", "grid", "continuous", "date"]
 REPORT = "report.html"
+SECONDS_FOR_MIXTURE, SECONDS_PER_COLUMN = 30.0, 0.1  # of the report, about
 WIDEST = 23  # of the names in a comparison
 
 
@@ -26,6 +30,7 @@ def fit(
     threads: int | None = None,
     seed: int = 0,
     json: bool = False,
+    csv: Annotated[CsvOptions, tyro.conf.arg(name="")] = CsvOptions(),  # noqa: B008  # it is frozen
 ) -> None:
     """Learn the joint likelihood of a table's rows: tessella fit data.csv --out model.
 
@@ -45,11 +50,14 @@ def fit(
         threads: of training on a CPU; without it as many as short trials find fastest.
         seed: of split and training.
         json: print the result as JSON, and nothing else.
+        csv: how a CSV file is written.
     """
-    from tessella.cli.files import read_table
     from tessella.estimators import TabularFlow
+    from tessella.progress import say
 
-    table = read_table(data)
+    table, schema, notes = TableFile(data, csv).learn(types)
+    for note in [] if json else [*notes, _expectation(table, minutes)]:
+        say(note)
     flow = TabularFlow(
         types,
         density=density,
@@ -60,28 +68,43 @@ def fit(
         random_state=seed,
         progress=not json,
     )
-    overview = fit_and_report(flow, table, out)
+    overview = fit_and_report(flow, table, out, schema)
     if json:
         kinds = {column.name: column.kind for column in flow.columns_}
         said = {"rows": len(table), "columns": kinds, "validation_nll": flow.best_validation_, "stopped": flow.stopped_}
         said |= {"density": flow.density_, "exact": flow.exact_, "learning": overview.learning}
-        said["threads"] = flow.threads_
+        said |= {"threads": flow.threads_, "left_out": schema.left_out, "notes": notes}
         held_out = {"part": overview.held_out, "rows": overview.scored_rows, "likelihoods": overview.likelihoods}
         print(dumps({**said, "held_out": held_out, "model": str(out), "report": str(out / REPORT)}, indent=1))
         return
     print(f"{len(table):,} rows; columns: " + ", ".join(f"{c.name} ({c.kind})" for c in flow.columns_))
     print(f"trained {overview.seconds:.0f} s, stopped by {overview.stopped}\n\n{comparison(overview)}\n")
     print(f"model: {out}\nreport: {out / REPORT}")
-    print(f"next: tessella anomalies {out} {data}, or tessella sample {out} --rows 5")
+    print("next: " + ", or ".join(next_commands(out, data)))
 
 
-def fit_and_report(flow: "TabularFlow", table: Any, out: Path) -> "Overview":
-    """Fit, save the model, and beside it what the report shows and the report."""
+def next_commands(out: Path, data: Path) -> tuple[str, str]:
+    """What to type next, as a shell understands it."""
+    folder, file = quote(str(out)), quote(str(data))
+    return f"tessella anomalies {folder} {file}", f"tessella sample {folder} --rows 5"
+
+
+def _expectation(table: Any, minutes: float) -> str:
+    """How long it will take, about: the transformer of the comparison has as long as the model."""
+    after = 60 * minutes + SECONDS_FOR_MIXTURE + SECONDS_PER_COLUMN * table.num_columns
+    size = f"{len(table):,} rows, {table.num_columns:,} columns"
+    return f"{size}: {minutes:g} min of training, then up to {after / 60:.1f} min of comparison and report"
+
+
+def fit_and_report(flow: "TabularFlow", table: Any, out: Path, schema: Schema | None = None) -> "Overview":
+    """Fit, save the model with how its table was read, and beside it what the report shows and the report."""
     from tessella.estimators.overview import gather
     from tessella.progress import say
     from tessella.report.page import write_page
 
-    flow.fit(table).save(out)
+    flow.fit(table)
+    flow.schema_ = schema.to_json() if schema else None
+    flow.save(out)
     if flow.progress:
         say("comparing with baselines, writing the report ...")
     overview = gather(flow, table)

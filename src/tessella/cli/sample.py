@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import tyro
 
+from tessella.cli.files import Formulas
+
 if TYPE_CHECKING:
     from tessella.estimators import TabularFlow
 
@@ -16,6 +18,7 @@ def sample(
     temperature: float = 1.0,
     balance: str | None = None,
     out: Path | None = None,
+    formulas: Formulas = "auto",
     seed: int = 0,
 ) -> None:
     """Draw new rows, with the columns' own names and categories, as CSV or Parquet.
@@ -28,11 +31,13 @@ def sample(
         temperature: below 1 for more ordinary rows, above 1 for more varied ones.
         balance: a column whose categories shall come equally often.
         out: file to write, .csv or .parquet; CSV to standard output without it.
+        formulas: texts that a spreadsheet would take for formulas get a quotation mark: auto, in columns where training
+            saw none; escape, everywhere; keep, nowhere.
         seed: of the draws.
     """
     import pyarrow as pa
 
-    from tessella.cli.files import write_table
+    from tessella.cli.files import escaped, with_formulas, write_table
     from tessella.estimators import TabularFlow
     from tessella.estimators.frames import to_arrow
     from tessella.estimators.saving import DESCRIPTION
@@ -44,7 +49,7 @@ def sample(
         # How many rows a condition takes is known when they are there.
         with watching("rows drawn", None if said or balance else rows):
             drawn = flow.sample(rows, said, temperature=temperature, balance=balance, random_state=seed)
-        write_table(to_arrow(drawn), out)
+        write_table(escaped(to_arrow(drawn), formulas, with_formulas(flow.columns_)), out)
     elif given or balance or temperature != 1:
         name = "given" if given else "balance" if balance else "temperature"
         raise ValueError(f"{name}: got it for a model of `tessella train` in {model}; expected one of `tessella fit`")
@@ -69,7 +74,7 @@ def parsed(flow: "TabularFlow", given: dict[str, str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, text in given.items():
         column = flow.columns_[flow.encoding_.index(name)]
-        known = not column.number and text in map(str, column.categories)
+        known = text in column.named
         if ":" in text and not known and (column.number or column.kind == "ordinal"):
             low, _, high = text.partition(":")
             found[name] = (column.parse(low), column.parse(high))

@@ -3,13 +3,21 @@
 from contextlib import ExitStack
 from json import dumps
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import tyro
 
+from tessella.cli.files import CsvOptions
+from tessella.cli.unseen import Unseen
+
 
 def score(
-    model: tyro.conf.Positional[Path], data: tyro.conf.Positional[Path], out: Path | None = None, json: bool = False
+    model: tyro.conf.Positional[Path],
+    data: tyro.conf.Positional[Path],
+    out: Path | None = None,
+    unseen: Unseen = "error",
+    json: bool = False,
+    csv: Annotated[CsvOptions, tyro.conf.arg(name="")] = CsvOptions(),  # noqa: B008  # it is frozen
 ) -> None:
     """Log-likelihood of every row of a file, in nats; the file is read in pieces and may be larger than memory.
 
@@ -17,33 +25,49 @@ def score(
         model: folder that `tessella fit` made.
         data: a CSV or Parquet file with the same columns.
         out: CSV file for the scores, one line a row; without it only the summary is printed.
+        unseen: values that training did not see, and the model gives no probability: error stops there; missing takes
+            them for missing, where training saw missing values; skip leaves their rows out, with an empty line in the
+            file of scores.
         json: print the summary as JSON, and nothing else.
+        csv: how a CSV file is written.
     """
-    from tessella.cli.files import count_rows, read_pieces
-    from tessella.estimators import TabularFlow
+    import numpy as np
+
+    from tessella.cli.files import replacing
+    from tessella.cli.fitted import opened
     from tessella.progress import watching
 
-    flow, total, rows = TabularFlow.load(model), 0.0, 0
+    fitted = opened(model, data, csv, unseen, visible=not json)
+    total, rows = 0.0, 0
     with ExitStack() as stack:
-        file = stack.enter_context(out.open("w")) if out else None
-        stack.enter_context(watching("rows scored", count_rows(data), visible=not json))
+        file = stack.enter_context(stack.enter_context(replacing(out)).open("w")) if out else None
+        stack.enter_context(watching("rows scored", fitted.file.rows, visible=not json))
         if file:
             file.write("log_likelihood\n")
-        for piece in read_pieces(data):
-            values = flow.score_samples(piece)
-            total, rows = total + float(values.sum()), rows + len(values)
+        for piece, kept, first in fitted.pieces():
+            values = np.full(len(kept), np.nan)
+            with fitted.checked.naming_rows(first):
+                values[kept] = fitted.flow.score_samples(piece) if len(piece) else ()
+            total, rows = total + float(np.nansum(values)), rows + len(piece)
             if file:
-                file.writelines(f"{value:.6f}\n" for value in values)
-    if rows == 0:
-        raise ValueError(f"{data}: got no rows; expected at least one")
+                file.writelines("\n" if value != value else f"{value:.6f}\n" for value in values.tolist())
+        if rows == 0:
+            raise ValueError(f"{data}: got no rows{' that can be scored' * (unseen == 'skip')}; expected at least one")
+    said = {"rows": rows, "mean_log_likelihood": total / rows, "scores": str(out) if out else None}
     if json:
-        print(dumps({"rows": rows, "mean_log_likelihood": total / rows, "scores": str(out) if out else None}, indent=1))
+        print(dumps({**said, **({"unseen": fitted.checked.said} if unseen != "error" else {})}, indent=1))
         return
+    fitted.say_unseen()
     print(f"{rows:,} rows: mean log-likelihood {total / rows:.4f} nats" + (f"\nscores: {out}" if out else ""))
 
 
 def anomalies(
-    model: tyro.conf.Positional[Path], data: tyro.conf.Positional[Path], top: int = 20, json: bool = False
+    model: tyro.conf.Positional[Path],
+    data: tyro.conf.Positional[Path],
+    top: int = 20,
+    unseen: Unseen = "error",
+    json: bool = False,
+    csv: Annotated[CsvOptions, tyro.conf.arg(name="")] = CsvOptions(),  # noqa: B008  # it is frozen
 ) -> None:
     """The oddest rows of a file, and the columns that make them odd.
 
@@ -51,17 +75,29 @@ def anomalies(
         model: folder that `tessella fit` made.
         data: a CSV or Parquet file with the same columns.
         top: how many rows.
+        unseen: values that training did not see, and the model gives no probability: error stops there; missing takes
+            them for missing, where training saw missing values; skip leaves their rows out.
         json: print as JSON, and nothing else.
+        csv: how a CSV file is written.
     """
-    from tessella.cli.files import read_table
-    from tessella.estimators import TabularFlow
+    from tessella.cli.fitted import opened
     from tessella.progress import watching
 
-    with watching("rows scored, and rows changed to see why", None, visible=not json):
-        found = TabularFlow.load(model).anomalies(read_table(data), top=top).to_pylist()
+    if top < 1:
+        raise ValueError(f"top: got {top}; expected at least 1")
+    fitted = opened(model, data, csv, unseen, visible=not json)
+    table, kept = fitted.whole()
+    with (
+        watching("rows scored, and rows changed to see why", None, visible=not json),
+        fitted.checked.naming_rows(0),
+    ):
+        found = fitted.flow.anomalies(table, top=top).to_pylist()
+    places = kept.nonzero()[0].tolist()
+    found = [{**row, "row": places[row["row"]]} for row in found]
     if json:
         print(dumps(found, indent=1))
         return
+    fitted.say_unseen()
     print("\n".join(odd_rows(found)))
 
 

@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any, get_args
 
 import tyro
@@ -41,18 +42,11 @@ class TrainCommand:
 
 def train_like(arguments: Sequence[str]) -> Callable[..., None]:
     """The command `train`, whose fields and defaults are those of the recipe that the arguments ask for."""
-    recipe = _asked_for(arguments) if arguments[:1] == ["train"] else recipe_for("")
+    recipe = _asked_for(arguments)
     data: Any = tyro.MISSING
     default = TrainCommand(data, model=recipe.model, training=recipe.training)
 
     def train(run: Annotated[TrainCommand, tyro.conf.arg(name="")] = default) -> None:
-        """Train a model on a table: tessella train mushroom, or tessella train table.csv.
-
-        It starts from the recipe that the results were made with; any field can be changed, e.g. `tessella train
-        nursery --preset small --cells.dim 4 --steps 8000`, and `tessella train nursery --help` lists them all. Killed
-        or interrupted runs continue when the same command is given again. `tessella evaluate FOLDER` says how good the
-        result is.
-        """
         _train(run)
 
     return train
@@ -95,4 +89,4 @@ def _train(run: TrainCommand) -> None:
         print(f"partial data: {table.partial}")
     print(f"stopped by {result.stopped} after {result.steps:,} steps, {result.seconds:.0f} s")
     curve = draw_training_curve(out / "curve.png", RunFolder(out).read_metrics(), table.entropy_floor)
-    print(f"run folder: {out}\ncurve: {curve}\nnext: tessella evaluate {out}")
+    print(f"run folder: {out}\ncurve: {curve}\nnext: tessella evaluate {quote(str(out))}")

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from tessella.baselines import Baseline, CausalTransformer, ChowLiu, Independent
 from tessella.baselines.choosing import fit_mixture
+from tessella.baselines.trees import mutual_information
 from tessella.contracts import Batch
 from tessella.data import Encoding, Rows
 from tessella.estimators.coding import Codes, NumberDistribution, number_distributions, smoothed
@@ -54,9 +55,10 @@ def _mixtures(counts: Sequence[int], train: Tensor, validation: Tensor, plan: Pl
 
 
 def _trees(counts: Sequence[int], train: Tensor, validation: Tensor, plan: Plan) -> Iterator[Baseline]:
+    information = mutual_information(train, counts)
     for largest in (LARGEST_TABLE, len(train) // 4):
         for smoothing in SMOOTHINGS:
-            yield ChowLiu(counts).fit(train, smoothing, largest_table=largest)
+            yield ChowLiu(counts).fit(train, smoothing, largest, information)
 
 
 def _transformers(counts: Sequence[int], train: Tensor, validation: Tensor, plan: Plan) -> Iterator[Baseline]:

@@ -26,6 +26,9 @@ from tessella.estimators.learning import Device, Plan, check_settings, limited_t
 from tessella.estimators.network import SAMPLES, build, components_of, log_likelihood
 from tessella.estimators.settings import Density, Settings
 from tessella.models import AutoregressiveTable, BlocksConfig, TableConfig
+from tessella.progress import say
+
+MANY_CELLS = 100_000  # of a table that takes a while to prepare
 
 
 @dataclass(frozen=True)
@@ -98,6 +101,7 @@ class TabularFlow(Asked, DensityMixin, BaseEstimator):
         n_iter_: updates done.
         threads_: threads of its last one; 0 on a GPU.
         stopped_: why training ended: "steps", "patience", "time_budget" or "interrupted" (Ctrl-C keeps the best).
+        schema_: how the table was read from a file, which whoever read it may note here; None. Saved with the model.
         effective_sample_size_: of the last `sample`.
 
     >>> import numpy as np
@@ -159,9 +163,12 @@ class TabularFlow(Asked, DensityMixin, BaseEstimator):
         frame = frames.read(X)
         frames.check_rows(frame, least=2)
         kinds = self._kinds(frame)
+        if self.progress and frame.rows * len(frame.columns) >= MANY_CELLS:
+            say(f"preparing {len(frame.columns):,} columns of {frame.rows:,} rows ...")
         named = zip(frame.names, frame.columns, strict=True)
         described = [learn(name, values, kinds.get(name), frame.orders.get(name)) for name, values in named]
         self._describe(frame.layout, tuple(described))
+        self.schema_: Mapping[str, Any] | None = None
         self.seed_ = int(check_random_state(self.random_state).randint(2**31 - 1))
         rows = Rows(*self.encoding_.encode(frame.columns))
         self.parts_ = split_rows(len(rows), self.seed_, self.validation_fraction, self.test_fraction)
@@ -237,6 +244,7 @@ class TabularFlow(Asked, DensityMixin, BaseEstimator):
             "config": configs.to_json(self.config_),
             "codes": self.model_.codes.to_json() if isinstance(self.model_, CodedRows) else None,
             "fitted": {name: getattr(self, name) for name in (*_FITTED, *_TRAINED)},
+            "schema": self.schema_,
         }
         saving.write(Path(folder), self, description, self.model_)
 
@@ -249,6 +257,7 @@ class TabularFlow(Asked, DensityMixin, BaseEstimator):
         flow._describe(frames.Layout.from_json(said["layout"]), Encoding.from_json(said["columns"]).columns)
         for name in (*_FITTED, *_TRAINED):
             setattr(flow, name, said["fitted"][name])
+        flow.schema_ = said.get("schema")
         codes = None if said["codes"] is None else Codes.from_json(flow.encoding_, said["codes"])
         flow.config_ = configs.from_json(TableConfig, said["config"])  # type: ignore[type-abstract]  # a family is meant
         flow.model_ = build(flow.config_, flow.encoding_, codes)

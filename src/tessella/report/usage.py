@@ -1,5 +1,6 @@
 """What to do with the model, and how to read its numbers."""
 
+from shlex import quote
 from typing import Any
 
 from tessella.report.markup import Markup, join, tag
@@ -19,10 +20,11 @@ def usage(overview: dict[str, Any], model: str) -> tuple[str, str, Markup, Marku
         "flow.sample(1000)  # new rows, in a frame like yours",
         *([f"flow.sample(100, given={given})"] if given else []),
     ]
+    folder = quote(model)
     shell = [
-        f"tessella score {model} data.csv --out scores.csv",
-        f"tessella anomalies {model} data.csv --top 20",
-        f"tessella sample {model} --rows 1000 --out new.csv",
+        f"tessella score {folder} data.csv --out scores.csv",
+        f"tessella anomalies {folder} data.csv --top 20",
+        f"tessella sample {folder} --rows 1000 --out new.csv",
     ]
     words = tag("p", "The table may be a pandas, polars or pyarrow frame with the same columns.")
     return "use", "Use the model", words, join(_code("Python", python), _code("Command line", shell))

@@ -8,19 +8,22 @@ Everything that scores a table measures it so.
 import datetime
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
-from math import inf, isfinite, nan
+from dataclasses import dataclass, fields
+from functools import cached_property
+from math import inf, isfinite, isinf, nan
 from typing import Any, Literal, cast, get_args
 
 import numpy as np
 
+from tessella.data.tables.cells import CellError, as_numbers
 from tessella.data.tables.grids import DIGITS, EXACT, atoms_of, grid_step, on_grid, tied
-from tessella.data.tables.values import Value, from_json, nearest, shown, to_json
+from tessella.data.tables.values import Value, from_json, nearest, printed, shown, to_json
 
 Kind = Literal["categorical", "ordinal", "boolean", "count", "grid", "continuous", "date"]
 NUMBERS: tuple[Kind, ...] = ("count", "grid", "continuous", "date")
 
 FEW = 30  # integers with at most so many different values are categories with an order
+MOST_CATEGORIES = 20_000  # that a column may have: each has a vector and a probability in every row
 REPEATED = 10  # so are other numbers, if each value comes so often on average
 
 
@@ -62,7 +65,12 @@ class Column:
         """Whether it is modelled as a number rather than as categories."""
         return self.kind in NUMBERS
 
-    @property
+    @cached_property
+    def named(self) -> dict[str, Value]:
+        """The categories that are there, by what they print as."""
+        return {printed(value): value for value in self.categories if value is not None}
+
+    @cached_property
     def missing(self) -> bool:
         """Whether training saw missing values."""
         return sum(self.frequencies[:1]) > 0 if self.number else None in self.categories
@@ -97,12 +105,16 @@ class Column:
         return f"masses on {grids[self.kind]}" if self.number else ""
 
     def encode(self, values: Sequence[Value], unseen: str = "error") -> np.ndarray:
-        """Codes, or numbers in steps with NaN where missing, (rows,)."""
-        encoded = self._numbers(values) if self.number else self._codes(values, unseen)
-        if self.number and not self.missing and np.isnan(encoded).any():
-            row = int(np.isnan(encoded).argmax())
-            raise ValueError(f"column {self.name!r}: the value of row {row} is missing; training saw none missing")
+        """Codes, or numbers in steps with NaN where missing, (rows,); the first value that cannot be is an error."""
+        encoded, refused = self._encoded(values, unseen)
+        if refused.any():
+            row = int(refused.argmax())
+            raise CellError(self.name, row, self._objection(values[row]))
         return encoded
+
+    def refused(self, values: Sequence[Value], unseen: str = "error") -> np.ndarray:
+        """Which of the values the column cannot have, (rows,)."""
+        return self._encoded(values, unseen)[1]
 
     def decode(self, encoded: np.ndarray) -> list[Value]:
         """The values of codes; of numbers in steps, NaN where missing, kept inside the range that training saw."""
@@ -114,7 +126,8 @@ class Column:
     def to_json(self) -> dict[str, Any]:
         """The column in JSON's types."""
         lists = {"frequencies": list(self.frequencies), "atoms": list(self.atoms)}
-        return {**self.__dict__, **lists, "categories": to_json(self.categories)}
+        own = {one.name: getattr(self, one.name) for one in fields(self)}
+        return {**own, **lists, "categories": to_json(self.categories)}
 
     @classmethod
     def from_json(cls, said: dict[str, Any]) -> "Column":
@@ -127,13 +140,34 @@ class Column:
         apart = (*[missing] * self.missing, *atoms)
         return (*apart[:1], present, *apart[1:])
 
-    def _codes(self, values: Sequence[Value], unseen: str) -> np.ndarray:
-        codes = {value: code for code, value in enumerate(self.categories)}
-        instead = codes.get(None) if unseen == "missing" else None
-        found = [codes.get(value, instead) for value in values]
-        if None in found:
-            raise ValueError(self._unknown(values[found.index(None)]))
-        return np.array(found, dtype=np.float64)
+    def _encoded(self, values: Sequence[Value], unseen: str) -> tuple[np.ndarray, np.ndarray]:
+        """Values encoded, and which of them mean nothing."""
+        if not self.number:
+            codes = {value: code for code, value in enumerate(self.categories)}
+            instead = codes.get(None) if unseen == "missing" else None
+            found = np.array([codes.get(value, instead) for value in values], dtype=np.float64)  # None is NaN
+            return found, np.isnan(found)
+        numbers, alien = as_numbers(values, dates=self.kind == "date")
+        refused = alien | np.isinf(numbers) | (~alien & np.isnan(numbers) & (not self.missing))
+        if self.kind in ("count", "grid"):
+            with np.errstate(invalid="ignore"):
+                there = numbers == np.round(numbers) if self.kind == "count" else on_grid(numbers, self.step)
+            refused |= ~there & ~np.isnan(numbers)
+        return (np.round(numbers / self.step) if self.discrete else numbers), refused
+
+    def _objection(self, value: Value) -> str:
+        """What is wrong with a value that is refused."""
+        if not self.number:
+            return self._unknown(value)
+        if value is None:
+            return "is missing; training saw none missing"
+        expected, kinds = ("dates", (datetime.date,)) if self.kind == "date" else ("numbers", (int, float))
+        if not isinstance(value, kinds):
+            return f"got {shown([value])} ({type(value).__name__}); expected {expected}, since it is {self.kind}"
+        if isinstance(value, float) and isinf(value):
+            return "is infinite (infinity); expected finite numbers, or a missing value in its place"
+        grid = f'multiples of {self.step:g}; declare it "continuous" if other numbers can come'
+        return f"got {value}; expected " + ("integers, it is a count" if self.kind == "count" else grid)
 
     def _unknown(self, value: Value) -> str:
         known = f"{len(self.categories)} known: {shown(self.categories)}"
@@ -141,45 +175,19 @@ class Column:
         kind = "" if value is None or type(value) in kinds else f"; this one is {type(value).__name__}"
         near = nearest(value, self.categories)
         advice = 'drop the row or refit; unseen="missing" takes it for missing where training saw missing values'
-        return f"column {self.name!r}: value {shown([value])} was not seen in training ({known}){kind}{near}; {advice}"
-
-    def _numbers(self, values: Sequence[Value]) -> np.ndarray:
-        expected, kinds = ("dates", (datetime.date,)) if self.kind == "date" else ("numbers", (int, float))
-        for row, value in enumerate(values):
-            if value is not None and not isinstance(value, kinds):
-                what = f"{shown([value])} ({type(value).__name__}) in row {row}"
-                raise TypeError(f"column {self.name!r}: got {what}; expected {expected}, since it is {self.kind}")
-        numbers = np.array([np.nan if value is None else _number(value) for value in values], dtype=np.float64)
-        self._check(numbers)
-        return np.round(numbers / self.step) if self.discrete else numbers
+        return f"value {shown([value])} was not seen in training ({known}){kind}{near}; {advice}"
 
     def parse(self, text: str) -> Value:
         """The value that a text stands for: a category by what it prints as, a number, a date; nothing for missing."""
         if not text:
             return None
         if not self.number:
-            return next((value for value in self.categories if str(value) == text), text)
+            return self.named.get(text, self.named.get(text.lower(), text) if self.kind == "boolean" else text)
         try:
             return datetime.date.fromisoformat(text) if self.kind == "date" else float(text)
         except ValueError:
             what = "a date like 2026-01-31" if self.kind == "date" else "a number"
             raise ValueError(f"column {self.name!r}: got {text!r}; expected {what}") from None
-
-    def _check(self, numbers: np.ndarray) -> None:
-        if np.isinf(numbers).any():
-            row = int(np.isinf(numbers).argmax())
-            raise ValueError(
-                f"column {self.name!r}: the value of row {row} is infinite (infinity); expected finite numbers, "
-                "or a missing value in its place"
-            )
-        if self.kind not in ("count", "grid"):
-            return
-        there = numbers == np.round(numbers) if self.kind == "count" else on_grid(numbers, self.step)
-        if not (there | np.isnan(numbers)).all():
-            row = int((~there & ~np.isnan(numbers)).argmax())
-            grid = f'multiples of {self.step:g}; declare it "continuous" if other numbers can come'
-            expected = "integers, it is a count" if self.kind == "count" else grid
-            raise ValueError(f"column {self.name!r}: got {numbers[row]} in row {row}; expected {expected}")
 
     def _value(self, number: float) -> Value:
         if self.kind == "date":
@@ -273,6 +281,11 @@ def _learn_number(name: str, present: list[Value], kind: Kind, missing: int) -> 
 
 def _learn_categories(name: str, present: list[Value], kind: Kind, missing: int, order: list[Value] | None) -> Column:
     counts = Counter(present)
+    if len(counts) > MOST_CATEGORIES:
+        raise ValueError(
+            f"column {name!r}: got {len(counts):,} different values; expected at most {MOST_CATEGORIES:,} categories: "
+            "leave the column out, or join rare values into one"
+        )
     infinite = [value for value in counts if isinstance(value, float) and not isfinite(value)]
     if infinite:
         raise ValueError(f"column {name!r}: got {infinite[0]} (infinity); expected finite numbers or missing values")
@@ -287,7 +300,3 @@ def _learn_categories(name: str, present: list[Value], kind: Kind, missing: int,
 def _sorting(value: Value) -> tuple[int, Any]:
     ranks = [(bool | int | float, 0), (str, 1), (datetime.datetime, 2), (datetime.date, 3)]
     return next((rank, value) for kind, rank in ranks if isinstance(value, kind))
-
-
-def _number(value: Any) -> float:
-    return float(value.toordinal()) if isinstance(value, datetime.date) else float(value)

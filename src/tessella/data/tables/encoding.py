@@ -55,40 +55,40 @@ class Encoding:
         """Columns of numbers, in their order."""
         return [i for i, column in enumerate(self.columns) if column.number]
 
-    @property
+    @cached_property
     def counts(self) -> tuple[int, ...]:
         """Categories of each categorical variable, (G,)."""
         own = tuple(len(self.columns[i].categories) for i in self.categorical)
         return own + tuple(len(self.columns[i].states) for i in self.indicated) or (1,)
 
-    @property
+    @cached_property
     def ordered(self) -> tuple[bool, ...]:
         """For each categorical variable whether its codes have an order; a missing value at their end has none."""
         columns = [self.columns[i] for i in self.categorical]
         ordered = tuple(column.kind == "ordinal" and not column.missing for column in columns)
         return ordered + (False,) * (len(self.counts) - len(ordered))
 
-    @property
+    @cached_property
     def whole(self) -> tuple[bool, ...]:
         """For each number whether it is an integer, of steps, with a mass."""
         return tuple(self.columns[i].discrete for i in self.numbers)
 
-    @property
+    @cached_property
     def indicators(self) -> tuple[int, ...]:
         """For each number the categorical variable that says whether it is there, or -1."""
-        return tuple(self._indicator(i) if i in self.indicated else -1 for i in self.numbers)
+        return tuple(self._tokens[i][0] if len(self._tokens[i]) > 1 else -1 for i in self.numbers)
 
-    @property
+    @cached_property
     def shape(self) -> TableShape:
         """What a model must be told about the table."""
         return TableShape(self.counts, self.whole, self.indicators, self.ordered)
 
     def index(self, name: str) -> int:
         """The place of a column in the table."""
-        names = [column.name for column in self.columns]
-        if name not in names:
+        if name not in self._places:
+            names = list(self._places)
             raise ValueError(f"column: got {name!r}; expected one of {shown(names)}{nearest(name, names)}")
-        return names.index(name)
+        return self._places[name]
 
     def encode(self, columns: Sequence[Sequence[Value]], unseen: str = "error") -> Batch:
         """Columns of plain values -> batch, nothing missing.
@@ -132,12 +132,7 @@ class Encoding:
 
     def tokens(self, column: int) -> list[int]:
         """Where in a row (B, G + R) this column is: nowhere, one place, or an indicator and a number."""
-        if column in self.categorical:
-            return [self.categorical.index(column)]
-        if column not in self.numbers:
-            return []
-        value = len(self.counts) + self.numbers.index(column)
-        return [self._indicator(column), value] if column in self.indicated else [value]
+        return self._tokens[column]
 
     def assemble(self, encoded: Sequence[np.ndarray]) -> Tensor:
         """For every column its codes, or numbers in steps with NaN where missing -> rows (B, G + R)."""
@@ -190,8 +185,22 @@ class Encoding:
                 '[{"name": ..., "kind": ..., "categories": [...]}, ...]'
             ) from error
 
-    def _indicator(self, column: int) -> int:
-        return len(self.categorical) + self.indicated.index(column)
+    @cached_property
+    def _tokens(self) -> list[list[int]]:
+        """`tokens` of every column."""
+        found: list[list[int]] = [[] for _ in self.columns]
+        for places, first in (
+            (self.categorical, 0),
+            (self.indicated, len(self.categorical)),
+            (self.numbers, len(self.counts)),
+        ):
+            for token, column in enumerate(places, first):
+                found[column].append(token)
+        return found
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {column.name: place for place, column in enumerate(self.columns)}
 
     def _check_columns(self, columns: Sequence[Sequence[Value]]) -> None:
         if len(columns) != len(self.columns):

@@ -28,10 +28,21 @@ def nearest(value: Any, known: Iterable[Any]) -> str:
 
     >>> nearest("colour", ["color", "size"]), nearest("age", ["size"])
     ("; did you mean 'color'?", '')
+    >>> nearest("SEX", ["age", "sex"])
+    "; did you mean 'sex'?"
     """
-    texts = [other for other in known if isinstance(other, str)]
-    found = get_close_matches(value[:_LONGEST], texts, 1) if isinstance(value, str) else []
-    return f"; did you mean {shown(found)}?" if found else ""
+    texts = {other.lower(): other for other in known if isinstance(other, str)}
+    found = get_close_matches(value[:_LONGEST].lower(), texts, 1) if isinstance(value, str) else []
+    return f"; did you mean {shown([texts[one] for one in found])}?" if found else ""
+
+
+def printed(value: Value) -> str:
+    """A value as CSV files have it.
+
+    >>> printed(True), printed(2.5), printed(None)
+    ('true', '2.5', '')
+    """
+    return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _one(value: Any) -> str:

@@ -1,7 +1,7 @@
 """Frames of pandas, polars and pyarrow, and arrays: read, checked, and written as they came."""
 
 from tessella.estimators.frames.arrow import to_arrow
-from tessella.estimators.frames.checking import check_rows, matched, matched_some
+from tessella.estimators.frames.checking import check_rows, check_width, matched, matched_some, missing
 from tessella.estimators.frames.frame import Frame, Layout, plain_value
 from tessella.estimators.frames.reading import library_of, read
 from tessella.estimators.frames.texts import text
@@ -11,9 +11,11 @@ __all__ = [
     "Frame",
     "Layout",
     "check_rows",
+    "check_width",
     "library_of",
     "matched",
     "matched_some",
+    "missing",
     "plain_value",
     "read",
     "text",

@@ -1,5 +1,6 @@
 """Columns of plain Python values, and how to make the same kind of frame of them again."""
 
+import decimal
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -63,10 +64,12 @@ def plain_value(value: Any) -> Value:
         value = value.item()
     if value is None or value != value:  # NaN
         return None
+    if isinstance(value, decimal.Decimal):
+        return float(value)
     if not isinstance(value, PLAIN):
         raise TypeError(
             f"cells: got {shown([value])} ({type(value).__name__}; argument must be a string or a number): expected "
-            "booleans, numbers, text or dates; convert that column first"
+            "booleans, numbers, text or dates; convert that column first, or leave it out"
         )
     return value
 

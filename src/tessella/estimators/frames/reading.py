@@ -6,7 +6,7 @@ What leaves `read` is lists of bool, int, float, str, date, datetime and None: w
 
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import narwhals as nw
 import numpy as np
@@ -36,7 +36,7 @@ def read(frame: Any) -> Frame:
     if library not in _DESCRIBE:
         raise TypeError(f"frame: got a table of {library}; expected pandas, polars or pyarrow")
     dtypes = tuple(_DESCRIBE[library](native, name) for name in table.columns)
-    columns = tuple(_plain(table[name]) for name in table.columns)
+    columns = tuple(_plain(name, table[name]) for name in table.columns)
     described = {name: dtype for name, dtype in zip(table.columns, dtypes, strict=True) if "categories" in dtype}
     orders = {name: dtype["categories"] for name, dtype in described.items() if dtype["ordered"]}
     unordered = tuple(name for name in described if name not in orders)
@@ -76,9 +76,20 @@ def _read_array(array: np.ndarray) -> Frame:
     return Frame(Layout(NUMPY, labels, dtypes), columns, len(array))
 
 
-def _plain(series: "nw.Series[Any]") -> list[Value]:
-    missing = series.is_null().to_list()
-    return [None if gone else plain_value(value) for value, gone in zip(series.to_list(), missing, strict=True)]
+def _plain(name: str, series: "nw.Series[Any]") -> list[Value]:
+    """The cells of a column; those of plain dtypes are not looked at one by one."""
+    if not series.null_count() and (series.dtype.is_integer() or series.dtype == nw.Boolean):
+        return cast(list[Value], series.to_numpy().tolist())
+    if series.dtype.is_float():
+        numbers: list[float] = series.to_numpy().astype(np.float64, copy=False).tolist()  # null is NaN
+        return [None if number != number else number for number in numbers]
+    cells = zip(series.to_list(), series.is_null().to_list(), strict=True)
+    if series.dtype == nw.String:
+        return [None if gone else value for value, gone in cells]
+    try:
+        return [None if gone else plain_value(value) for value, gone in cells]
+    except TypeError as error:
+        raise TypeError(f"column {name!r}: {error}") from None
 
 
 def _describe_pandas(frame: Any, name: str) -> dict[str, Any]:
@@ -97,6 +108,8 @@ def _describe_polars(frame: Any, name: str) -> dict[str, Any]:
         return described | {"categories": dtype.categories.to_list(), "ordered": True}
     if isinstance(dtype, polars.Datetime):
         return described | {"time_unit": dtype.time_unit, "time_zone": dtype.time_zone}
+    if isinstance(dtype, polars.Decimal):
+        return described | {"precision": dtype.precision, "scale": dtype.scale}
     return described
 
 

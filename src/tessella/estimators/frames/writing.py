@@ -9,6 +9,8 @@ import numpy as np
 from tessella.data.tables.values import Value
 from tessella.estimators.frames.frame import NUMPY, Layout, module_of
 
+_POLARS_OPTIONS = ("time_unit", "time_zone", "categories", "precision", "scale")
+
 
 def write(layout: Layout, columns: Sequence[list[Value]]) -> Any:
     """A frame of this layout; pandas gets a fresh index."""
@@ -41,8 +43,10 @@ def _write_polars(layout: Layout, columns: Sequence[list[Value]]) -> Any:
     polars = module_of("polars")
 
     def series(name: str | int, values: list[Value], dtype: dict[str, Any]) -> Any:
-        options = {key: dtype[key] for key in ("time_unit", "time_zone", "categories") if key in dtype}
+        options = {key: dtype[key] for key in _POLARS_OPTIONS if key in dtype}
         kind = getattr(polars, dtype["dtype"])(**options)
+        if "scale" in options:
+            return polars.Series(name, values, dtype=polars.Float64).cast(kind)
         zone = options.pop("time_zone", None)
         if zone is None:
             return polars.Series(name, values, dtype=kind)
@@ -56,6 +60,8 @@ def _write_pyarrow(layout: Layout, columns: Sequence[list[Value]]) -> Any:
     pyarrow = module_of("pyarrow")
 
     def array(values: list[Value], dtype: dict[str, Any]) -> Any:
+        if dtype["dtype"].startswith("decimal"):
+            return pyarrow.array(values, pyarrow.float64()).cast(_arrow_type(dtype["dtype"]))
         if dtype["dtype"] != "dictionary":
             return pyarrow.array(values, _arrow_type(dtype["dtype"]))
         codes = {value: code for code, value in enumerate(dtype["categories"])}
@@ -73,6 +79,9 @@ def _arrow_type(name: str) -> Any:
     if name.startswith("timestamp[") and "tz=" in name:
         unit, zone = name.removeprefix("timestamp[").removesuffix("]").split(", tz=")
         return pyarrow.timestamp(unit, zone)
+    if name.startswith("decimal"):
+        kind, _, sizes = name.removesuffix(")").partition("(")
+        return getattr(pyarrow, kind)(*map(int, sizes.split(",")))
     return pyarrow.type_for_alias(name)
 
 

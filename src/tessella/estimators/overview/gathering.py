@@ -19,6 +19,7 @@ from tessella.estimators.overview.comparison import compare, shuffled
 from tessella.estimators.overview.document import ColumnSummary, Learning, OddRow, Overview, Reason
 from tessella.estimators.overview.fidelity import associations, marginals
 from tessella.estimators.overview.telling import telling
+from tessella.progress import Progress
 from tessella.training.randomness import derived_seed, fork_rng, seed_noise
 from tessella.version import __version__
 
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
 SCORED_ROWS, EVALUATIONS = 2000, 2**15  # held-out rows at most, and draws of the noise for all of them together
 ODD_SAMPLES = 16  # of the bound, where the columns of odd rows are changed one by one
 REAL_ROWS, SAMPLED_ROWS = 10_000, 5000  # that are laid side by side
+CELLS = 2**20  # that are sampled at most
+ASKED = 3000  # columns that the model is asked about, for each other, times columns of the table: 30 of 100, 6 of 500
+EXPLAINED = 200  # columns, up to which odd rows are explained: the time of that grows with their square
+PARTS = 6  # of the work
 SHOWN_ROWS = 5  # oddest, and sampled
 
 
@@ -49,9 +54,18 @@ def gather(flow: "TabularFlow", X: Any) -> Overview:
     scored = shuffled(parts[held_out], flow.seed_)[:most]
     places = shuffled(parts["train"], flow.seed_), parts["validation"], scored
     train, validation, unseen = (encoding.split(rows[place]) for place in places)
-    scores = log_likelihood(flow.model_, unseen, flow.samples_, flow.seed_)
-    real, sampled = rows[shuffled(torch.arange(len(rows)), flow.seed_)[:REAL_ROWS]], _draws(flow)
-    association = associations(encoding, real, sampled)
+    with Progress("report", PARTS, flow.progress, keep=False) as done:
+        scores = log_likelihood(flow.model_, unseen, flow.samples_, flow.seed_)
+        done.move(1, "sampling")
+        real, sampled = rows[shuffled(torch.arange(len(rows)), flow.seed_)[:REAL_ROWS]], _draws(flow)
+        done.move(2, "columns and pairs of them")
+        association, apart = associations(encoding, real, sampled), marginals(encoding, real, sampled)
+        done.move(3, "what columns tell about each other")
+        told = telling(flow.model_, encoding, sampled, association["names"][: max(2, ASKED // len(encoding.columns))])
+        done.move(4, "the oddest rows")
+        oddest = _oddest(flow, rows[scored], scores, scored)
+        done.move(5, "baselines")
+        likelihoods = compare(encoding, train, validation, unseen, scores, flow.exact_, _plan(flow))
     return Overview(
         version=__version__,
         rows=len(rows),
@@ -63,19 +77,19 @@ def gather(flow: "TabularFlow", X: Any) -> Overview:
         exact=flow.exact_,
         samples=flow.samples_,
         learning=Learning(start=flow.start_, before=flow.initial_validation_, after=flow.best_validation_),
-        likelihoods=compare(encoding, train, validation, unseen, scores, flow.exact_, _plan(flow)),
+        likelihoods=likelihoods,
         seconds=float(flow.history_[-1]["seconds"]),
         steps=flow.n_iter_,
         stopped=flow.stopped_,
         curve=flow.history_,
         real_rows=len(real),
         sampled_rows=len(sampled),
-        marginals=marginals(encoding, real, sampled),
+        marginals=apart,
         association=association,
-        telling=telling(flow.model_, encoding, sampled, association["names"]),
+        telling=told,
         cell_maps=cell_maps(flow, association),
         typical_score=median(scores.tolist()),
-        odd_rows=_oddest(flow, rows[scored], scores, scored),
+        odd_rows=oddest,
         sampled=_texts(encoding, sampled[:SHOWN_ROWS]),
     )
 
@@ -106,7 +120,7 @@ def _draws(flow: "TabularFlow") -> Tensor:
     model, encoding = flow.model_, flow.encoding_
     with fork_rng(model.device), torch.no_grad():
         seed_noise(derived_seed(flow.seed_, "overview"), model.device)
-        drawn = model.sample(SAMPLED_ROWS)
+        drawn = model.sample(min(SAMPLED_ROWS, CELLS // len(encoding.columns)))
     return encoding.join(*encoding.encode(encoding.decode(*drawn)))
 
 
@@ -125,7 +139,9 @@ def _oddest(flow: "TabularFlow", rows: Tensor, scores: Tensor, positions: Tensor
     """The least likely rows; `positions` says where in the table they are."""
     oddest = scores.argsort()[:SHOWN_ROWS]
     again = log_likelihood(flow.model_, flow.encoding_.split(rows[oddest]), ODD_SAMPLES, flow.seed_)
-    shares = contributions(flow.model_, flow.encoding_, rows[oddest], again, ODD_SAMPLES, flow.seed_)
+    shares = torch.zeros(len(oddest), len(flow.columns_))
+    if len(flow.columns_) <= EXPLAINED:
+        shares = contributions(flow.model_, flow.encoding_, rows[oddest], again, ODD_SAMPLES, flow.seed_)
     values = _texts(flow.encoding_, rows[oddest])
     found = []
     for share, row_values, place in zip(shares, values, oddest.tolist(), strict=True):

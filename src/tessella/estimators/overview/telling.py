@@ -9,6 +9,7 @@ from torch import Tensor
 from tessella.data import Encoding
 from tessella.estimators.network import Model
 from tessella.estimators.questions import Exact, answers, told, variable, variables
+from tessella.models import AutoregressiveTable
 
 ROWS = 256  # of the model's own, that an expectation is the mean over
 
@@ -50,7 +51,10 @@ def telling(model: Model, encoding: Encoding, rows: Tensor, names: Sequence[str]
 
 
 def _table(model: Exact, encoding: Encoding, rows: Tensor, column: int, known: list[int]) -> Tensor:
-    """log P(part of a column | known columns), (B, K)."""
+    """log P(part of a column | known columns), (B, K); of a network in one pass, where many are known."""
+    if isinstance(model, AutoregressiveTable) and len(known) > 1:
+        batch = (part.to(model.device) for part in encoding.split(rows))
+        return model.conditional(*batch, column=column, known=known)[0].double().log().cpu()
     return told(model, encoding.split(rows), known).ask(column).double()
 
 

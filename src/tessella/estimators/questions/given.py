@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from tessella.data import Column, Encoding
+from tessella.data.tables.cells import CellError
 from tessella.data.tables.limits import Limit
 from tessella.data.tables.values import Value, shown
 from tessella.estimators.frames import plain_value
@@ -52,8 +53,9 @@ def _possible(column: Column, value: Value) -> float:
     """The code or number of a value that the model can make."""
     try:
         code = float(column.encode([value], "error")[0])
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"given: impossible, probability 0, the model never makes such a row: {error}") from None
+    except CellError as error:
+        why = f"column {column.name!r}: {error.objection}"
+        raise ValueError(f"given: impossible, probability 0, the model never makes such a row: {why}") from None
     if column.number and (code < column.low or code > column.high):
         raise ValueError(f"given: {_beyond(column, shown([value]))}")
     return code

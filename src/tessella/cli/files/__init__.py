@@ -1,0 +1,19 @@
+"""Tables in files: CSV as people write it, and Parquet."""
+
+from tessella.cli.files.dialect import CsvOptions
+from tessella.cli.files.reading import KINDS, TableFile, read_table
+from tessella.cli.files.schema import Schema
+from tessella.cli.files.writing import Formulas, escaped, replacing, with_formulas, write_table
+
+__all__ = [
+    "KINDS",
+    "CsvOptions",
+    "Formulas",
+    "Schema",
+    "TableFile",
+    "escaped",
+    "read_table",
+    "replacing",
+    "with_formulas",
+    "write_table",
+]

@@ -1,0 +1,165 @@
+"""CSV and Parquet files as Arrow tables, whole or in pieces, by a schema."""
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tessella.cli.files.dialect import CsvOptions, Dialect, detect, line_of
+from tessella.cli.files.formats import TEXT
+from tessella.cli.files.schema import Inference, Schema, columns_to_leave_out
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ROWS_AT_ONCE = 20_000
+BYTES_AT_ONCE = 2**22
+KINDS = (".csv", ".parquet")
+
+
+class TableFile:
+    """A CSV or Parquet file.
+
+    Args:
+        path: of the file, which must be there.
+        options: how a CSV file is written, where that is known.
+    """
+
+    def __init__(self, path: Path, options: CsvOptions | None = None):
+        if not path.exists():
+            raise FileNotFoundError(f"{path}: no such file")
+        self.path, self.csv, self._options = path, ending(path) == ".csv", options or CsvOptions()
+
+    @cached_property
+    def dialect(self) -> Dialect:
+        """Of a CSV file."""
+        return detect(self.path, self._options)
+
+    def learn(self, declared: Mapping[str, str] | None = None) -> "tuple[pa.Table, Schema, list[str]]":
+        """The whole file, how it was read, found out from all of its cells, and what a user should know about that.
+
+        Args:
+            declared: types of some columns.
+        """
+        import pyarrow as pa
+
+        from tessella.estimators.frames import check_width
+
+        known = declared or {}
+        check_width(len(self.dialect.names) if self.csv else self._width)
+        pieces = list(self._raw_pieces())
+        if not pieces:
+            raise ValueError(f"{self.path}: got no rows; expected at least two")
+        texts = pa.concat_tables(pieces)
+        notes, formats = [], {}
+        if self.csv:
+            found = Inference(texts, known, self.dialect.delimiter)
+            formats = found.schema_formats()
+            notes = ([] if self.dialect.usual else [f"{self.path}: {self.dialect}"]) + list(found.notes())
+        table = self._converted(texts, Schema(formats), first=0)
+        left_out = columns_to_leave_out(table, known)
+        notes += [f"column {name!r}: left out, {why}; --types keeps it" for name, why in left_out.items()]
+        schema = Schema(formats, left_out)
+        return table.drop_columns(list(left_out)), schema, notes
+
+    def read(self, schema: Schema) -> "pa.Table":
+        """The whole file by a schema."""
+        import pyarrow as pa
+
+        pieces = list(self.pieces(schema))
+        return pa.concat_tables(pieces) if pieces else pa.table({name: [] for name in schema.formats})
+
+    def pieces(self, schema: Schema) -> "Iterator[pa.Table]":
+        """The file in pieces by a schema, for files larger than memory."""
+        first = 0
+        for piece in self._raw_pieces():
+            yield self._converted(piece, schema, first)
+            first += len(piece)
+
+    @property
+    def _width(self) -> int:
+        """Columns of a Parquet file."""
+        import pyarrow.parquet
+
+        return int(pyarrow.parquet.read_metadata(self.path).num_columns)
+
+    @cached_property
+    def rows(self) -> int:
+        """How many there are; of a CSV file about, since a cell may have several lines."""
+        if not self.csv:
+            import pyarrow.parquet
+
+            return int(pyarrow.parquet.read_metadata(self.path).num_rows)
+        with self.path.open("rb") as file:
+            lines = sum(block.count(b"\n") for block in iter(lambda: file.read(BYTES_AT_ONCE), b""))
+        return max(0, lines - 1)  # without the header
+
+    def place(self, row: int) -> str:
+        """Where a row is, for messages; rows are counted from 0."""
+        return f"{self.path}, line {line_of(self.path, self.dialect, row)}" if self.csv else f"{self.path}, row {row}"
+
+    def _raw_pieces(self) -> "Iterator[pa.Table]":
+        """Pieces as they are in the file: every cell of a CSV file a text."""
+        import pyarrow as pa
+
+        try:
+            for batch in self._batches():
+                parts = (batch.slice(i, ROWS_AT_ONCE) for i in range(0, len(batch), ROWS_AT_ONCE))
+                yield from (pa.Table.from_batches([part]) for part in parts)
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{self.path}: {error}; say how it is encoded: --encoding latin-1") from None
+        except pa.ArrowInvalid as error:
+            encoded = f"; it is not {self.dialect.encoding}, try --encoding latin-1" if "UTF8" in str(error) else ""
+            raise ValueError(f"{self.path}: {error}{encoded}") from None
+
+    def _batches(self) -> "Iterator[pa.RecordBatch]":
+        import pyarrow as pa
+        import pyarrow.csv
+        import pyarrow.parquet
+
+        if not self.csv:
+            return iter(pyarrow.parquet.ParquetFile(self.path).iter_batches(ROWS_AT_ONCE))
+        dialect = self.dialect
+        read = pyarrow.csv.ReadOptions(use_threads=False, encoding=dialect.encoding, block_size=BYTES_AT_ONCE)
+        parse = pyarrow.csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=True)
+        texts = dict.fromkeys(dialect.names, pa.string())
+        convert = pyarrow.csv.ConvertOptions(column_types=texts, null_values=[""], strings_can_be_null=True)
+        return iter(pyarrow.csv.open_csv(self.path, read, parse, convert))
+
+    def _converted(self, piece: "pa.Table", schema: Schema, first: int) -> "pa.Table":
+        """A piece whose first row is that of the file, by a schema."""
+        from tessella.data.tables.values import shown
+
+        left_out = [name for name in piece.column_names if name in schema.left_out]
+        piece = piece.drop_columns(left_out)
+        if not self.csv:
+            return piece
+        for place, name in enumerate(piece.column_names):
+            form, texts = schema.formats.get(name, TEXT), piece[name]
+            values = form.parse(texts)
+            wrong = form.misread(texts, values)
+            if wrong is not None:
+                got = shown([texts[wrong].as_py()])
+                raise ValueError(f"{self.place(first + wrong)}, column {name!r}: got {got}; expected {form.expected}")
+            piece = piece.set_column(place, name, values)
+        return piece
+
+
+def read_table(path: Path, schema: Schema | None = None) -> Any:
+    """The whole file, by a schema, or by what its cells look like, which is said where it is not plain."""
+    from tessella.progress import say
+
+    if schema is not None:
+        return TableFile(path).read(schema)
+    table, _, notes = TableFile(path).learn()
+    for note in notes:
+        say(note)
+    return table
+
+
+def ending(path: Path) -> str:
+    """How the name of a table's file ends."""
+    found = path.suffix.lower()
+    if found not in KINDS:
+        raise ValueError(f"{path}: got a file that ends in {found or 'nothing'}; expected {' or '.join(KINDS)}")
+    return found
