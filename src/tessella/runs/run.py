@@ -1,16 +1,19 @@
 """One run: data + model + training -> run folder, and back."""
 
 import json
+import tempfile
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors.torch import save
 
 from tessella import records
 from tessella.configs import from_json, to_json
 from tessella.contracts import Trainable
 from tessella.data import Encoding, Table
+from tessella.folders import write_whole
 from tessella.models import FlowConfig, StartOptions, TableConfig, TableModel
 from tessella.training import FitResult, RunFolder, TrainingConfig, fit, load_best
 from tessella.training.budget import within_budget
@@ -82,7 +85,16 @@ def train_run(
         "partial": table.partial,
     }
     result = fit(model, *parts, training, folder, about, pace=pace)
+    if result.unsaved:
+        raise OSError(f"{folder}: cannot be written ({result.unsaved}); {_rescued(started.model, folder)}")
     return TrainedRun(folder, config, table.encoding, started.model), result
+
+
+def _rescued(model: TableModel, folder: Path) -> str:
+    """Put the model elsewhere; where that is, in words."""
+    there, here = RunFolder(folder), RunFolder(tempfile.mkdtemp(prefix="tessella-run-"))
+    write_whole({here.config: there.config.read_bytes(), here.model: save(model.state_dict())})
+    return f"the model is in {here.path} instead, which `tessella evaluate` and `tessella sample` take"
 
 
 def load_run(folder: Path, device: str = "cpu") -> TrainedRun:

@@ -1,0 +1,152 @@
+"""Folders on disk: written whole, by one process at a time; what is read from them is a file and nothing else."""
+
+import errno
+import os
+import shutil
+import socket
+import stat
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+LOCK = ".tessella.lock"
+ROOM = 64 * 2**20  # bytes that must be free before anything long begins
+_TAKEN = (errno.EACCES, errno.EAGAIN, errno.EDEADLK)
+_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
+_FAR = 2**30  # the byte that is locked on Windows, where nobody can read what is locked
+
+_held: set[tuple[int, Path]] = set()
+"""Folders that this process has claimed; a forked child has not."""
+
+
+class BrokenFolderError(ValueError):
+    """A folder holds something else than what was written into it: the file, what came, what was expected."""
+
+
+class BusyFolderError(OSError):
+    """Another process writes into a folder."""
+
+
+def write_whole(files: Mapping[Path, bytes]) -> None:
+    """Each file as a whole or not at all, in this order; none takes its place before all of them are on the disk.
+
+    Modes follow the umask.
+    """
+    parts = {path: path.with_name(f".{path.name}.tmp") for path in files}
+    try:
+        for path, part in parts.items():
+            with open(part, "wb") as file:
+                file.write(files[path])
+                file.flush()
+                os.fsync(file.fileno())
+        for path, part in parts.items():
+            os.replace(part, path)
+    finally:
+        for part in parts.values():
+            with suppress(OSError):
+                part.unlink(missing_ok=True)
+
+
+def check_regular(path: Path, most: int) -> None:
+    """The path is that of a file of at most so many bytes: opening a pipe would wait for ever, a device never end."""
+    found = path.stat()
+    if not stat.S_ISREG(found.st_mode):
+        kinds = {stat.S_ISDIR: "a folder", stat.S_ISFIFO: "a pipe", stat.S_ISSOCK: "a socket"}
+        what = next((name for known, name in kinds.items() if known(found.st_mode)), "a device")
+        raise BrokenFolderError(f"{path}: got {what}; expected a file")
+    if found.st_size > most:
+        raise BrokenFolderError(f"{path}: got {found.st_size:,} bytes; expected at most {most:,}")
+
+
+@contextmanager
+def claimed(folder: Path, room: int = ROOM) -> Iterator[None]:
+    """While entered, no other process that claims the folder may; it is made, can be written, and has room.
+
+    The lock belongs to an open file: when a process ends, killed or not, so does its lock. On Windows the file is
+    locked by `msvcrt` instead of `flock`, to the same effect; on file systems that know no locks nothing is locked.
+    Inside one process claims may be nested.
+
+    Args:
+        folder: which.
+        room: bytes that must be free.
+    """
+    _make(folder, room)
+    own = os.getpid(), folder.resolve()
+    if own in _held:
+        yield
+        return
+    file = _locked(folder)
+    _held.add(own)
+    try:
+        yield
+    finally:
+        _held.discard(own)
+        with suppress(OSError):  # Windows removes no open file; one that is left is claimed again
+            (folder / LOCK).unlink()
+        file.close()
+
+
+def _make(folder: Path, room: int) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        free = shutil.disk_usage(folder).free
+    except OSError as error:
+        why = "a file is in its way" if isinstance(error, FileExistsError | NotADirectoryError) else error.strerror
+        raise OSError(
+            f"{folder}: cannot be made ({why}); expected a folder, or a path where one can be made"
+        ) from error
+    if free < room:
+        raise OSError(
+            f"{folder}: {free / 2**20:.0f} MB are free there; expected at least {room / 2**20:.0f} MB, for what is "
+            "saved; make room, or take another folder"
+        )
+
+
+def _locked(folder: Path) -> IO[str]:
+    """The lock of a folder, taken, with the name of this process in it; that also shows that files can be written."""
+    path = folder / LOCK
+    try:
+        file = _open_lock(path, folder)
+        file.truncate(0)
+        file.write(f"process {os.getpid()} on {socket.gethostname()} ({' '.join(sys.argv)[:200]})")
+        file.flush()
+    except BusyFolderError:
+        raise
+    except OSError as error:
+        raise OSError(f"{folder}: cannot be written ({error.strerror}); expected a folder for new files") from error
+    return file
+
+
+def _open_lock(path: Path, folder: Path) -> IO[str]:
+    while True:
+        file = open(path, "a+", encoding="utf-8")  # noqa: SIM115  # open as long as the lock is held
+        if not _take(file):
+            with file:
+                file.seek(0)
+                who = file.read().strip() or "another process"
+            raise BusyFolderError(f"{folder}: {who} is writing there; wait until it ends, or take another folder")
+        if path.exists() and os.path.samestat(path.stat(), os.fstat(file.fileno())):
+            return file
+        file.close()  # whoever had it has just removed it
+
+
+def _take(file: IO[str]) -> bool:
+    """Whether the file is locked now, by this process."""
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            file.seek(_FAR)
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in _TAKEN:
+            return False
+        if error.errno not in _NO_LOCKS:
+            raise
+    return True
