@@ -1,6 +1,7 @@
 """Folders on disk: written whole, by one process at a time; what is read from them is a file and nothing else."""
 
 import errno
+import json
 import os
 import shutil
 import socket
@@ -9,10 +10,16 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
+
+from safetensors import SafetensorError
+from safetensors.torch import load, save
+from torch import Tensor
 
 LOCK = ".tessella.lock"
 ROOM = 64 * 2**20  # bytes that must be free before anything long begins
+LARGEST_JSON, LARGEST_TENSORS = 2**30, 2**36  # bytes
+LONGEST = 400  # characters of another library's message
 _TAKEN = (errno.EACCES, errno.EAGAIN, errno.EDEADLK)
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 _FAR = 2**30  # the byte that is locked on Windows, where nobody can read what is locked
@@ -22,7 +29,13 @@ _held: set[tuple[int, Path]] = set()
 
 
 class BrokenFolderError(ValueError):
-    """A folder holds something else than what was written into it: the file, what came, what was expected."""
+    """A folder holds something else than what was written into it: the file, what came, what was expected.
+
+    In one line, whatever came.
+    """
+
+    def __init__(self, said: str):
+        super().__init__(" ".join(said.splitlines()))
 
 
 class BusyFolderError(OSError):
@@ -49,8 +62,58 @@ def write_whole(files: Mapping[Path, bytes]) -> None:
                 part.unlink(missing_ok=True)
 
 
-def check_regular(path: Path, most: int) -> None:
-    """The path is that of a file of at most so many bytes: opening a pipe would wait for ever, a device never end."""
+def tensor_bytes(tensors: Mapping[str, Tensor], about: dict[str, str] | None = None) -> bytes:
+    """A safetensors file of these tensors, wherever they are, and of what is said about them."""
+    return save({name: tensor.detach().to("cpu", copy=True).contiguous() for name, tensor in tensors.items()}, about)
+
+
+def read_tensors(path: Path) -> dict[str, Tensor]:
+    """The tensors of a safetensors file, on the CPU."""
+    return tensors_of(path, read_file(path, LARGEST_TENSORS))
+
+
+def tensors_of(path: Path, content: bytes) -> dict[str, Tensor]:
+    """The tensors of a safetensors file that has been read."""
+    try:
+        return load(content)
+    except (SafetensorError, KeyError) as error:
+        raise BrokenFolderError(f"{path}: cannot be read ({one_line(error)})") from error
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The object in a JSON file."""
+    content = read_file(path, LARGEST_JSON)
+    with interpreting(path):
+        said = json.loads(content)
+    if not isinstance(said, dict):
+        raise BrokenFolderError(f"{path}: got {type(said).__name__}; expected an object, {{...}}")
+    return said
+
+
+@contextmanager
+def interpreting(path: Path) -> Iterator[None]:
+    """Whatever cannot be understood inside is an error about the file, in one line."""
+    try:
+        yield
+    except BrokenFolderError:
+        raise
+    except (ArithmeticError, AssertionError, LookupError, RuntimeError, TypeError, ValueError, AttributeError) as error:
+        raise BrokenFolderError(f"{path}: cannot be read ({one_line(error)})") from error
+
+
+def one_line(error: BaseException) -> str:
+    """What an error says, in one line that is not too long.
+
+    >>> one_line(KeyError("a")), one_line(ValueError("two\\nlines"))
+    ("KeyError: 'a'", 'two lines')
+    """
+    text = " ".join(str(error).split())
+    text = text if isinstance(error, ValueError | RuntimeError) and text else f"{type(error).__name__}: {text}"
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+
+
+def read_file(path: Path, most: int) -> bytes:
+    """A file of at most so many bytes; nothing else is opened: a pipe would wait for ever, a device never end."""
     found = path.stat()
     if not stat.S_ISREG(found.st_mode):
         kinds = {stat.S_ISDIR: "a folder", stat.S_ISFIFO: "a pipe", stat.S_ISSOCK: "a socket"}
@@ -58,6 +121,7 @@ def check_regular(path: Path, most: int) -> None:
         raise BrokenFolderError(f"{path}: got {what}; expected a file")
     if found.st_size > most:
         raise BrokenFolderError(f"{path}: got {found.st_size:,} bytes; expected at most {most:,}")
+    return path.read_bytes()
 
 
 @contextmanager

@@ -24,10 +24,9 @@ from pathlib import Path
 from typing import Any
 
 from safetensors import safe_open
-from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
-from tessella.folders import claimed, write_whole
+from tessella.folders import claimed, read_json, read_tensors, tensor_bytes, write_whole
 from tessella.progress import say
 
 # Differences that change neither the numbers of a run nor their order; threads, where somebody asks for others, change
@@ -87,7 +86,7 @@ class RunFolder:
         """The folder is new, or belongs to the run so described; `elsewhere`, it may have run on another device."""
         if not self.config.exists():
             return
-        here, asked = _flat(_of_today(json.loads(self.config.read_text()))), _flat(description)
+        here, asked = _flat(_of_today(read_json(self.config))), _flat(description)
         compared = {*here, *asked} - _FREE - ({"training.accelerator"} if elsewhere else set())
         different = [name for name in sorted(compared) if here.get(name) != asked.get(name)]
         if different:
@@ -110,7 +109,7 @@ class RunFolder:
 
     def tensors(self) -> dict[str, Tensor]:
         """The tensors of the resume state, on the CPU."""
-        return load_file(self.resume)
+        return read_tensors(self.resume)
 
     def read_metrics(self) -> list[dict[str, Any]]:
         """All complete lines of `metrics.jsonl`."""
@@ -151,17 +150,17 @@ class RunFolder:
             with open(self.metrics, "rb") as file:
                 os.fsync(file.fileno())
                 state.metrics_bytes = file.seek(0, os.SEEK_END)
-            write_whole({self.resume: save(_on_host(tensors), {"state": json.dumps(asdict(state))})})
+            write_whole({self.resume: tensor_bytes(tensors, {"state": json.dumps(asdict(state))})})
             self._unsaved_state = None
 
     def save_model(self, weights: Mapping[str, Tensor], state: CheckpointState) -> None:
         """Replace the best model."""
         if not self.writes:
             return
-        self.unsaved = _on_host(weights), replace(state)
+        self.unsaved = {name: weight.clone() for name, weight in weights.items()}, replace(state)
         with self._enduring(state.step):
             about = {"step": str(state.best_step), "validation": repr(state.best_validation)}
-            write_whole({self.model: save(self.unsaved[0], about)})
+            write_whole({self.model: tensor_bytes(weights, about)})
             self.unsaved = None
 
     @contextmanager
@@ -197,7 +196,7 @@ class RunFolder:
 def load_best(model: nn.Module, folder: "RunFolder | Path | str") -> None:
     """Give `model` the best averaged weights of the run in `folder`, wherever its parameters are."""
     run = folder if isinstance(folder, RunFolder) else RunFolder(folder)
-    model.load_state_dict(load_file(run.model) if run.unsaved is None else run.unsaved[0])
+    model.load_state_dict(read_tensors(run.model) if run.unsaved is None else run.unsaved[0])
 
 
 def under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -208,11 +207,6 @@ def under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 def _metadata(path: Path) -> dict[str, str]:
     with safe_open(path, framework="pt") as file:
         return dict(file.metadata())
-
-
-def _on_host(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Contiguous copies on the CPU that share no memory, which is what a safetensors file can hold."""
-    return {name: tensor.detach().to("cpu", copy=True).contiguous() for name, tensor in tensors.items()}
 
 
 def _of_today(config: dict[str, Any]) -> dict[str, Any]:
