@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load, save
 from torch import Tensor
 
@@ -23,6 +23,11 @@ LONGEST = 400  # characters of another library's message
 _TAKEN = (errno.EACCES, errno.EAGAIN, errno.EDEADLK)
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 _FAR = 2**30  # the byte that is locked on Windows, where nobody can read what is locked
+
+_MISUNDERSTOOD = (
+    *(ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError),
+    SafetensorError,
+)
 
 _held: set[tuple[int, Path]] = set()
 """Folders that this process has claimed; a forked child has not."""
@@ -74,10 +79,15 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
 
 def tensors_of(path: Path, content: bytes) -> dict[str, Tensor]:
     """The tensors of a safetensors file that has been read."""
-    try:
+    with interpreting(path):
         return load(content)
-    except (SafetensorError, KeyError) as error:
-        raise BrokenFolderError(f"{path}: cannot be read ({one_line(error)})") from error
+
+
+def read_about(path: Path) -> dict[str, str]:
+    """What is said about the tensors of a safetensors file, without reading them."""
+    check_file(path, LARGEST_TENSORS)
+    with interpreting(path), safe_open(path, framework="pt") as file:
+        return dict(file.metadata())
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -97,7 +107,7 @@ def interpreting(path: Path) -> Iterator[None]:
         yield
     except BrokenFolderError:
         raise
-    except (ArithmeticError, AssertionError, LookupError, RuntimeError, TypeError, ValueError, AttributeError) as error:
+    except _MISUNDERSTOOD as error:
         raise BrokenFolderError(f"{path}: cannot be read ({one_line(error)})") from error
 
 
@@ -113,7 +123,13 @@ def one_line(error: BaseException) -> str:
 
 
 def read_file(path: Path, most: int) -> bytes:
-    """A file of at most so many bytes; nothing else is opened: a pipe would wait for ever, a device never end."""
+    """The content of a file of at most so many bytes."""
+    check_file(path, most)
+    return path.read_bytes()
+
+
+def check_file(path: Path, most: int) -> None:
+    """The path is that of a file of at most so many bytes; to open a pipe would take for ever, a device never end."""
     found = path.stat()
     if not stat.S_ISREG(found.st_mode):
         kinds = {stat.S_ISDIR: "a folder", stat.S_ISFIFO: "a pipe", stat.S_ISSOCK: "a socket"}
@@ -121,7 +137,6 @@ def read_file(path: Path, most: int) -> bytes:
         raise BrokenFolderError(f"{path}: got {what}; expected a file")
     if found.st_size > most:
         raise BrokenFolderError(f"{path}: got {found.st_size:,} bytes; expected at most {most:,}")
-    return path.read_bytes()
 
 
 @contextmanager
@@ -136,6 +151,7 @@ def claimed(folder: Path, room: int = ROOM) -> Iterator[None]:
         folder: which.
         room: bytes that must be free.
     """
+    new = not folder.exists()
     _make(folder, room)
     own = os.getpid(), folder.resolve()
     if own in _held:
@@ -150,6 +166,9 @@ def claimed(folder: Path, room: int = ROOM) -> Iterator[None]:
         with suppress(OSError):  # Windows removes no open file; one that is left is claimed again
             (folder / LOCK).unlink()
         file.close()
+        if new:
+            with suppress(OSError):  # where something is in it
+                folder.rmdir()
 
 
 def _make(folder: Path, room: int) -> None:

@@ -2,6 +2,7 @@
 
 from json import dumps
 from pathlib import Path
+from shutil import rmtree
 from typing import TYPE_CHECKING, Any, Literal
 
 import tyro
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 
 ColumnType = Literal["categorical", "ordinal", "boolean", "count", "grid", "continuous", "date"]
 REPORT = "report.html"
+CHECKPOINTS = "training"  # in the model's folder, as long as it trains
 WIDEST = 23  # of the names in a comparison
 
 
@@ -29,9 +31,10 @@ def fit(
 ) -> None:
     """Learn the joint likelihood of a table's rows: tessella fit data.csv --out model.
 
-    Column types are inferred; missing values are modelled. Ctrl-C keeps the best model so far. The likelihood of rows
-    that were kept aside is compared with that of baselines, and a report written: report.html beside the model.
-    Then: tessella score, anomalies, sample, impute, predict.
+    Column types are inferred; missing values are modelled. Ctrl-C keeps the best model so far; a fit that was killed
+    continues when the same command is given again. The likelihood of rows that were kept aside is compared with that of
+    baselines, and a report written: report.html beside the model. Then: tessella score, anomalies, sample, impute,
+    predict.
 
     Args:
         data: a CSV or Parquet file.
@@ -76,17 +79,25 @@ def fit(
 
 
 def fit_and_report(flow: "TabularFlow", table: Any, out: Path) -> "Overview":
-    """Fit, save the model, and beside it what the report shows and the report."""
+    """Fit, save the model, and beside it what the report shows and the report.
+
+    That the folder can be written is known before training; killed, the same fit into the same folder continues.
+    """
     from tessella.estimators.overview import gather
+    from tessella.estimators.saving import save_somewhere
+    from tessella.folders import claimed
     from tessella.progress import say
     from tessella.report.page import write_page
 
-    flow.fit(table).save(out)
-    if flow.progress:
-        say("comparing with baselines, writing the report ...")
-    overview = gather(flow, table)
-    overview.write(out)
-    write_page(out, out / REPORT, model=str(out))
+    with claimed(out):
+        flow.fit_resumable(table, out / CHECKPOINTS)
+        save_somewhere(flow, out)
+        rmtree(out / CHECKPOINTS, ignore_errors=True)
+        if flow.progress:
+            say("comparing with baselines, writing the report ...")
+        overview = gather(flow, table)
+        overview.write(out)
+        write_page(out, out / REPORT, model=str(out))
     return overview
 
 

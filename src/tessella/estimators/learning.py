@@ -1,17 +1,22 @@
 """What all estimators share about learning: settings and their checks, the split of the rows, training by a plan."""
 
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import wraps
+from hashlib import sha256
+from pathlib import Path
 from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 import torch
 from torch import nn
 
+from tessella.configs import from_json, to_json
 from tessella.contracts import Source
+from tessella.folders import read_json
 from tessella.training import FitResult, NonFiniteError, RunFolder, Trainable, TrainingConfig, fit
 from tessella.training.budget import within_budget
 from tessella.training.config import check_threads
@@ -43,6 +48,8 @@ class Plan:
     batch_size: int = 64
     threads: int | None = None
     validation_rows: int | None = None
+    checkpoints: Path | None = None
+    """Folder for the state of training, from which the same plan for the same rows continues; None: a temporary one."""
 
 
 def limited_epochs(plan: Plan, rows: int, epochs: int = EPOCHS, fewest: int = FEWEST_STEPS) -> Plan:
@@ -69,18 +76,57 @@ def train_by_plan(
     Args:
         spent: seconds of the plan's time budget that are gone already.
     """
-    config, pace = within_budget(
-        _config(plan), lambda: model, *rows, validations=VALIDATIONS, max_steps=plan.max_steps, spent=spent
-    )
-    with tempfile.TemporaryDirectory(prefix="tessella-") as folder:
+    about = {} if plan.checkpoints is None else _about(model, rows, plan)
+    with _folder(plan) as folder:
+        config, pace = _begun(folder, about), None
+        resume = config is not None
+        if config is None:
+            config, pace = within_budget(
+                _config(plan), lambda: model, *rows, validations=VALIDATIONS, max_steps=plan.max_steps, spent=spent
+            )
         try:
-            result = fit(model, *rows, config, folder, pace=pace)
-        except NonFiniteError as error:  # its checkpoint is in a folder that is about to go
+            result = fit(model, *rows, config, folder, about, resume, pace)
+        except NonFiniteError as error:
+            shutil.rmtree(folder, ignore_errors=True)  # from its last state a run would come to the same end
             raise ArithmeticError(
                 f"step {error.step}: the loss or its gradient is not finite; try a smaller learning_rate than "
                 f"{config.learning_rate}, or look for extreme numbers in the table"
             ) from None
         return result, RunFolder(folder).read_metrics()
+
+
+@contextmanager
+def _folder(plan: Plan) -> Iterator[Path]:
+    """Where the state of training is kept: where the plan says, or until the end."""
+    if plan.checkpoints is not None:
+        yield plan.checkpoints
+        return
+    with tempfile.TemporaryDirectory(prefix="tessella-") as folder:
+        yield Path(folder)
+
+
+def _begun(folder: Path, about: dict[str, Any]) -> TrainingConfig | None:
+    """The config of the run in a folder, steps and all, if it is the one so described; None where it is another."""
+    run = RunFolder(folder)
+    if run.state() is None or not run.config.exists():
+        return None
+    there = read_json(run.config)
+    return from_json(TrainingConfig, there["training"]) if there.get("run") == about else None
+
+
+def _about(model: Trainable, rows: tuple[Source, Source], plan: Plan) -> dict[str, Any]:
+    """What makes a run the same: what was asked for, the shape of the model, the rows."""
+    assert isinstance(model, nn.Module)
+    shapes = {name: list(weight.shape) for name, weight in model.state_dict().items()}
+    return {"asked": to_json(_config(plan)), "model": shapes, "rows": [_digest(part) for part in rows]}
+
+
+def _digest(rows: Source) -> str:
+    """Of all of them, in their order."""
+    found = sha256()
+    for part in rows.batch(torch.arange(len(rows))):
+        found.update(memoryview(part.contiguous().cpu().numpy()))
+    return found.hexdigest()
 
 
 def _config(plan: Plan) -> TrainingConfig:

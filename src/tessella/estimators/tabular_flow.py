@@ -167,9 +167,19 @@ class TabularFlow(Asked, DensityMixin, BaseEstimator):
         self.random_state = random_state
         self.progress = progress
 
-    @limited_threads
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the distribution of the rows of a pandas, polars or pyarrow table or a 2-D array; `y` is ignored."""
+        return self._fit(X, None)
+
+    def fit_resumable(self, X: Any, checkpoints: Path | str) -> Self:
+        """`fit`, with the state of training kept in a folder: killed, the same call continues where it was.
+
+        Other rows, or other settings, begin anew. The folder can be removed when the estimator is saved.
+        """
+        return self._fit(X, Path(checkpoints))
+
+    @limited_threads
+    def _fit(self, X: Any, checkpoints: Path | None) -> Self:
         self._check_parameters()
         frame = frames.read(X)
         frames.check_rows(frame, least=2)
@@ -182,7 +192,9 @@ class TabularFlow(Asked, DensityMixin, BaseEstimator):
         self.parts_ = split_rows(len(rows), self.seed_, self.validation_fraction, self.test_fraction)
         used = [torch.from_numpy(self.parts_[name]) for name in ("train", "validation")]
         self.samples_ = self.samples or SAMPLES
-        learned = train(self.encoding_, self._settings(), (rows.batch(used[0]), rows.batch(used[1])), self._plan())
+        learned = train(
+            self.encoding_, self._settings(), (rows.batch(used[0]), rows.batch(used[1])), self._plan(checkpoints)
+        )
         self.model_, self.config_, self.density_ = learned.model, learned.config, learned.kind
         self.groups_ = self.config_.groups if isinstance(self.config_, BlocksConfig) else 0
         self.start_, self.exact_, self.components_ = learned.start, self.model_.exact, components_of(self.model_)
@@ -311,7 +323,7 @@ class TabularFlow(Asked, DensityMixin, BaseEstimator):
             raise ValueError(f"column_types: got {shown(unknown)}; expected columns, which are {shown(frame.names)}")
         return kinds
 
-    def _plan(self) -> Plan:
+    def _plan(self, checkpoints: Path | None) -> Plan:
         return Plan(
             seed=self.seed_,
             device=self.device,
@@ -319,6 +331,7 @@ class TabularFlow(Asked, DensityMixin, BaseEstimator):
             time_budget=self.time_budget,
             progress=self.progress,
             threads=self.threads,
+            checkpoints=checkpoints,
         )
 
     def _settings(self) -> Settings:

@@ -23,10 +23,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from safetensors import safe_open
 from torch import Tensor, nn
 
-from tessella.folders import claimed, read_json, read_tensors, tensor_bytes, write_whole
+from tessella.folders import claimed, interpreting, read_about, read_json, read_tensors, tensor_bytes, write_whole
 from tessella.progress import say
 
 # Differences that change neither the numbers of a run nor their order; threads, where somebody asks for others, change
@@ -104,8 +103,9 @@ class RunFolder:
             return self._unsaved_state
         if not self.resume.exists():
             return None
-        metadata = _metadata(self.resume)
-        return CheckpointState(**json.loads(metadata.get("state") or metadata["standing"]))  # its first name
+        about = read_about(self.resume)
+        with interpreting(self.resume):
+            return CheckpointState(**json.loads(about.get("state") or about["standing"]))  # its first name
 
     def tensors(self) -> dict[str, Tensor]:
         """The tensors of the resume state, on the CPU."""
@@ -179,7 +179,7 @@ class RunFolder:
         """Write the best model from the resume state, if a run was killed after the one and before the other."""
         if not self.writes or state.best_step != state.step:
             return
-        if not self.model.exists() or _metadata(self.model)["step"] != str(state.step):
+        if not self.model.exists() or read_about(self.model)["step"] != str(state.step):
             with self.claimed():
                 self.save_model(under("average/", self.tensors()), state)
 
@@ -202,11 +202,6 @@ def load_best(model: nn.Module, folder: "RunFolder | Path | str") -> None:
 def under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The tensors whose names start with the prefix, without it."""
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
-
-
-def _metadata(path: Path) -> dict[str, str]:
-    with safe_open(path, framework="pt") as file:
-        return dict(file.metadata())
 
 
 def _of_today(config: dict[str, Any]) -> dict[str, Any]:
