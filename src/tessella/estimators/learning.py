@@ -125,7 +125,7 @@ def _digest(rows: Source) -> str:
     """Of all of them, in their order."""
     found = sha256()
     for part in rows.batch(torch.arange(len(rows))):
-        found.update(memoryview(part.contiguous().cpu().numpy()))
+        found.update(part.contiguous().cpu().numpy().data)
     return found.hexdigest()
 
 

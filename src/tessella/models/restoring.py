@@ -62,7 +62,7 @@ def _check_weights(expected: Mapping[str, Tensor], weights: Mapping[str, Tensor]
         came, wanted = ("a weight", "none") if different[0] in weights else ("no weight", "one")
         more = f", and {len(different) - 1} more differ" if different[1:] else ""
         raise ValueError(f"weight {different[0]!r}: got {came}; expected {wanted} of this description{more}")
-    for name, weight in weights.items():
+    for name, weight in sorted(weights.items()):
         like = expected[name]
         if weight.shape != like.shape or weight.is_floating_point() != like.is_floating_point():
             came, wanted = (f"{tuple(one.shape)} of {one.dtype}" for one in (weight, like))

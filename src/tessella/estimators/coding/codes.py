@@ -126,5 +126,6 @@ def _check(name: str, distribution: NumberDistribution, group: Tensor) -> None:
             raise ValueError(f"codes of {name!r}: got the {what} {numbers.tolist()!s:.80}; expected rising numbers")
     if mass.shape != (bins.parts,) or not abs(float(mass.sum()) - 1) < MASS_ERROR:
         raise ValueError(f"codes of {name!r}: got {len(mass)} masses; expected {bins.parts}, which sum to 1")
-    if group.shape != (bins.parts,) or not torch.equal(group.unique(), torch.arange(int(group.max()) + 1)):
+    different = group.unique()
+    if group.shape != (bins.parts,) or not torch.equal(different, torch.arange(len(different))):
         raise ValueError(f"codes of {name!r}: got the groups {group.tolist()!s:.80}; expected one for each part")
