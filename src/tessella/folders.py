@@ -174,15 +174,20 @@ def claimed(folder: Path, room: int = ROOM) -> Iterator[None]:
 def _make(folder: Path, room: int) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        free = shutil.disk_usage(folder).free
     except OSError as error:
         why = "a file is in its way" if isinstance(error, FileExistsError | NotADirectoryError) else error.strerror
         raise OSError(
             f"{folder}: cannot be made ({why}); expected a folder, or a path where one can be made"
         ) from error
+    check_room(folder, room)
+
+
+def check_room(folder: Path, room: int = ROOM) -> None:
+    """So many bytes are free there."""
+    free = shutil.disk_usage(folder).free
     if free < room:
         raise OSError(
-            f"{folder}: {free / 2**20:.0f} MB are free there; expected at least {room / 2**20:.0f} MB, for what is "
+            f"{folder}: {free / 2**20:.1f} MB are free there; expected at least {room / 2**20:.1f} MB, for what is "
             "saved; make room, or take another folder"
         )
 

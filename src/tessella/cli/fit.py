@@ -3,6 +3,7 @@
 from json import dumps
 from pathlib import Path
 from shutil import rmtree
+from tempfile import gettempdir
 from typing import TYPE_CHECKING, Any, Literal
 
 import tyro
@@ -85,11 +86,12 @@ def fit_and_report(flow: "TabularFlow", table: Any, out: Path) -> "Overview":
     """
     from tessella.estimators.overview import gather
     from tessella.estimators.saving import save_somewhere
-    from tessella.folders import claimed
+    from tessella.folders import check_room, claimed
     from tessella.progress import say
     from tessella.report.page import write_page
 
     with claimed(out):
+        check_room(Path(gettempdir()))  # for the models that are compared with
         flow.fit_resumable(table, out / CHECKPOINTS)
         save_somewhere(flow, out)
         rmtree(out / CHECKPOINTS, ignore_errors=True)

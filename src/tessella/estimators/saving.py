@@ -60,10 +60,8 @@ def save_somewhere(estimator: Saved, folder: Path) -> None:
     except OSError as error:
         elsewhere = tempfile.mkdtemp(prefix="tessella-model-")
         estimator.save(elsewhere)
-        raise OSError(
-            f"{folder}: cannot be written ({error.strerror or error}); the model is in {elsewhere} instead, which you "
-            "can move"
-        ) from error
+        why = f"{folder}: cannot be written ({error.strerror})" if error.strerror else str(error)
+        raise OSError(f"{why}; the model is in {elsewhere} instead") from error
 
 
 def read(folder: Path, estimator: str) -> tuple[dict[str, Any], dict[str, Tensor]]:

@@ -19,7 +19,7 @@ M = TypeVar("M", bound=nn.Module)
 SMALL = 1000  # a size that may be larger than any weight: iterations, bins at most
 MOST = {"orders": 256}  # sizes that no weight shows
 CALLS, SPARE_CALLS = 200, 20_000  # of torch while building: for each weight, and in any case
-TIMES, SPARE = 32, 2**24  # elements made while building: times those of the weights, and in any case
+TIMES, SPARE = 4, 2**22  # elements made while building: times those of the weights, and in any case
 
 
 def restored(build: Callable[[], M], description: Any, weights: Mapping[str, Tensor]) -> M:

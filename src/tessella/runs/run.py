@@ -1,5 +1,6 @@
 """One run: data + model + training -> run folder, and back."""
 
+import os
 import tempfile
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -67,6 +68,7 @@ def train_run(
         validations: plan the run, with so many validations: as many steps as its time budget has room for, where it
             has one, and warm-up and validations to suit. None: train exactly as the config says.
     """
+    _check_new(RunFolder(folder))
     torch.manual_seed(config.training.seed)
     rows = table.train.tensors, table.validation.tensors
     started = config.model.start(table.encoding.shape, *rows, StartOptions(seed=config.training.seed))
@@ -88,6 +90,13 @@ def train_run(
     if result.unsaved:
         raise OSError(f"{folder}: cannot be written ({result.unsaved}); {_rescued(started.model, folder)}")
     return TrainedRun(folder, config, table.encoding, started.model), result
+
+
+def _check_new(folder: RunFolder) -> None:
+    """A folder that no run was in can be written; the first of several processes finds that out, before it starts."""
+    if folder.state() is None and int(os.environ.get("LOCAL_RANK", "0")) == 0:
+        with folder.claimed():
+            pass
 
 
 def _rescued(model: TableModel, folder: Path) -> str:
