@@ -13,6 +13,7 @@ from tessella.contracts import Source, Trainable
 from tessella.training.batches import check_source
 from tessella.training.config import TrainingConfig
 from tessella.training.folder import RunFolder, load_best
+from tessella.training.interruption import Interruption
 from tessella.training.pace import Pace
 from tessella.training.processes import Processes, accelerator_of
 from tessella.training.randomness import fork_rng
@@ -89,9 +90,14 @@ def fit(
     if state is not None:
         run_folder.restore_model(state)
     if stopped is None:
-        with run_folder.claimed(), fork_rng(processes.device), using(torch.get_num_threads()):
+        with (
+            run_folder.claimed(),
+            fork_rng(processes.device),
+            using(torch.get_num_threads()),
+            Interruption() as interruption,
+        ):
             state = run_folder.state() if resume else None  # whoever had the folder until now may have gone on
-            run = Run(model, train, validation, config, processes)
+            run = Run(model, train, validation, config, processes, interruption)
             run.start(run_folder, description, state, pace)
             stopped = run.train()
             run_folder.save_again()

@@ -42,7 +42,13 @@ class Run:
     """
 
     def __init__(
-        self, model: Trainable, train: Source, validation: Source, config: TrainingConfig, processes: Processes
+        self,
+        model: Trainable,
+        train: Source,
+        validation: Source,
+        config: TrainingConfig,
+        processes: Processes,
+        interruption: Interruption,
     ):
         assert isinstance(model, nn.Module)
         self.model, self.config, self.processes = model.to(processes.device).train(), config, processes
@@ -50,6 +56,7 @@ class Run:
         self.validation_rows = validation_subset(validation, config).to(processes.device)
         self.batches = self._batches(processes.rank, processes.number)
         self.visible = config.progress and processes.rank == 0
+        self._interruption = interruption
 
     def _batches(self, rank: int, processes: int) -> Batches:
         config = self.config
@@ -91,7 +98,6 @@ class Run:
         with (
             checks.values(False),  # the model has seen real rows by now; from here on, looking at values costs time
             Progress(self.config, self.state.step, self.state.seconds, self.visible) as self._progress,
-            Interruption() as self._interruption,
         ):
             while (reason := self._reason()) is None:
                 self._update()
