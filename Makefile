@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DOCS_READY := $(VENV)/.docs-ready
 
-.PHONY: demo test check format bench docs clean
+.PHONY: demo test check format bench fuzz docs clean
 
 demo: $(READY)  ## fit the Connect4 table, compare, sample, report
 	$(BIN)/tessella demo
@@ -25,6 +25,9 @@ format: $(READY)
 
 bench: $(READY)  ## ratios against the paper's form, written to results/
 	$(BIN)/python -m benchmarks.cell_layer
+
+fuzz: $(READY)  ## a thousand random changes of saved folders: each is used, or refused in a line
+	TESSELLA_FUZZ=1000 $(BIN)/python -m pytest -n 0 tests/edges/test_folder_fuzz.py
 
 docs: $(DOCS_READY)  ## the documentation site, in docs/_build/html; every warning is an error
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html

@@ -25,7 +25,7 @@ LAYERS = [
     {"bijections"},
     {"geometry", "nets"},
     {"data", "training"},
-    {"checks", "configs", "contracts", "progress", "records", "version"},
+    {"checks", "configs", "contracts", "folders", "progress", "records", "version"},
 ]
 LAYER_OF = {package: len(LAYERS) - level for level, packages in enumerate(LAYERS) for package in packages}
 

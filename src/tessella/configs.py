@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, ClassVar, Literal, Self, TypeVar, get_args, get_origin, get_type_hints
 
-__all__ = ["Choice", "changed", "from_json", "parse_changes", "to_json"]
+__all__ = ["Choice", "changed", "checked", "from_json", "parse_changes", "to_json"]
 
 Config = TypeVar("Config")
 
@@ -78,14 +78,32 @@ def from_json(kind: type[Config], said: Any) -> Config:
     hints, known = get_type_hints(kind), {field.name for field in fields(kind)}  # type: ignore[arg-type]
     if unknown := sorted(set(given) - known):
         raise ValueError(f"{kind.__name__}: got {', '.join(unknown)}; expected {', '.join(sorted(known))}")
-    return kind(**{name: _read(hints[name], value) for name, value in given.items()})
+    return kind(**{name: _read(hints[name], value, name) for name, value in given.items()})
 
 
-def _read(hint: Any, value: Any) -> Any:
+def _read(hint: Any, value: Any, name: str) -> Any:
     nested = [part for part in (hint, *get_args(hint)) if isinstance(part, type) and _is_config(part)]
     if nested and value is not None:
         return from_json(nested[0], value)
-    return tuple(_read(None, part) for part in value) if isinstance(value, list) else value
+    return checked(hint, _tuples(value), name)
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
+
+
+def checked(hint: Any, value: Any, name: str) -> Any:
+    """The value, if it is of the type that a hint says.
+
+    >>> checked(tuple[int, ...], (1, 2.5), "sizes")
+    Traceback (most recent call last):
+        ...
+    ValueError: sizes: got (1, 2.5); expected tuple[int, ...]
+    """
+    if not _allowed(hint, value):
+        expected = hint.__name__ if isinstance(hint, type) and not get_args(hint) else str(hint)
+        raise ValueError(f"{name}: got {value!r:.80}; expected {expected.replace('typing.', '')}")
+    return value
 
 
 def _is_config(kind: type) -> bool:
@@ -150,14 +168,26 @@ def _like(before: Any, value: Any, path: str, hint: Any) -> Any:
 
 
 def _allowed(hint: Any, value: Any) -> bool:
-    """Whether one of the types of a union, or one of the literals in it, is that of the value.
+    """Whether a value is of a type: one of a union, of a few literals, a tuple or mapping of others.
 
-    >>> _allowed(float | None, None), _allowed(Literal["root"] | float, 8), _allowed(int, 8.0)
-    (True, True, False)
+    >>> _allowed(float | None, None), _allowed(Literal["root"] | float, 8), _allowed(int, 8.0), _allowed(float, True)
+    (True, True, False, False)
     """
-    if get_origin(hint) is Literal:
-        return value in get_args(hint)
-    parts = get_args(hint)
-    if parts and get_origin(hint) is not tuple:
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        return any(value == part and type(value) is type(part) for part in parts)
+    if origin is tuple:
+        return isinstance(value, tuple) and _allowed_tuple(parts, value)
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return isinstance(value, Mapping) and all(_allowed(parts[1], inner) for inner in value.values())
+    if origin is list:
+        return isinstance(value, list) and all(_allowed(parts[0], inner) for inner in value)
+    if parts:
         return any(_allowed(part, value) for part in parts)
-    return type(value) is hint or (hint is float and type(value) is int)
+    return hint is Any or type(value) is hint or (hint is float and type(value) is int)
+
+
+def _allowed_tuple(parts: tuple[Any, ...], values: tuple[Any, ...]) -> bool:
+    if parts[-1] is Ellipsis:
+        return all(_allowed(parts[0], value) for value in values)
+    return len(parts) == len(values) and all(map(_allowed, parts, values))

@@ -17,7 +17,7 @@ from typing import Any, Protocol, Self, runtime_checkable
 import torch
 from torch import Tensor
 
-__all__ = ["Batch", "Bound", "Likelihood", "Source", "Trainable"]
+__all__ = ["Batch", "Bound", "Indexing", "Likelihood", "Source", "Trainable"]
 
 Batch = tuple[Tensor, ...]  # of static shapes, (B, ...) each
 
@@ -95,4 +95,13 @@ class Bound(Likelihood, Protocol):
 
     def chunked_log_weights(self, *batch: Any, **options: Any) -> list[Tensor]:
         """`chunked_log_weights(*batch, samples=S)`: log w for a few rows at a time, tensors (S, b)."""
+        ...
+
+
+@runtime_checkable
+class Indexing(Protocol):
+    """A module with saved tables that other tensors are indexed by: what was loaded may point anywhere."""
+
+    def check_tables(self) -> None:
+        """A ValueError, if what they say is impossible."""
         ...

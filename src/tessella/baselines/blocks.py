@@ -81,6 +81,12 @@ class BlockAutoregressiveMixture(Baseline):
         self.mixture.start(frequency[present].clamp_min(1e-12).log())
         self.started.fill_(True)
 
+    def check_tables(self) -> None:
+        """Every category has an outcome of its own column."""
+        most = torch.tensor(self.sizes).repeat_interleave(torch.tensor(self.counts))
+        if not ((self.outcome >= 0) & (self.outcome < most)).all():
+            raise ValueError(f"outcome: got {self.outcome.tolist()!s:.80}; expected outcomes of each category's column")
+
     def propose(self, rows: int, given: Mapping[int, int]) -> tuple[Tensor, Tensor]:
         """Rows with c_j = given[j], (rows, N), and log w, (rows), so that P(c_free | given) = E w 1[c_free] / E w.
 

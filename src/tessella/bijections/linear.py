@@ -37,6 +37,11 @@ class LinearLU(Bijection):
         self.shift = nn.Parameter(torch.zeros(*several, size))
         self.register_buffer("permutation", None if permutation is None else torch.tensor(list(permutation)))
 
+    def check_tables(self) -> None:
+        """The permutation is one."""
+        if self.permutation is not None and sorted(self.permutation.tolist()) != list(range(self.shift.shape[-1])):
+            raise ValueError(f"permutation: got {self.permutation.tolist()}; expected each of 0, ..., D - 1 once")
+
     def forward_and_ladj(self, x: Tensor, context: Tensor | None = None) -> tuple[Tensor, Tensor]:
         lower, upper = self._matrices()
         y = self._rows(x) @ (lower @ upper).mT

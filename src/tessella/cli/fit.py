@@ -3,6 +3,8 @@
 from json import dumps
 from pathlib import Path
 from shlex import quote
+from shutil import rmtree
+from tempfile import gettempdir
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 ColumnType = Literal["categorical", "ordinal", "boolean", "count", "grid", "continuous", "date"]
 REPORT = "report.html"
 SECONDS_FOR_MIXTURE, SECONDS_PER_COLUMN = 30.0, 0.1  # of the report, about
+CHECKPOINTS = "training"  # in the model's folder, as long as it trains
 WIDEST = 23  # of the names in a comparison
 
 
@@ -34,9 +37,10 @@ def fit(
 ) -> None:
     """Learn the joint likelihood of a table's rows: tessella fit data.csv --out model.
 
-    Column types are inferred; missing values are modelled. Ctrl-C keeps the best model so far. The likelihood of rows
-    that were kept aside is compared with that of baselines, and a report written: report.html beside the model.
-    Then: tessella score, anomalies, sample, impute, predict.
+    Column types are inferred; missing values are modelled. Ctrl-C keeps the best model so far; a fit that was killed
+    continues when the same command is given again. The likelihood of rows that were kept aside is compared with that of
+    baselines, and a report written: report.html beside the model. Then: tessella score, anomalies, sample, impute,
+    predict.
 
     Args:
         data: a CSV or Parquet file.
@@ -97,19 +101,27 @@ def _expectation(table: Any, minutes: float) -> str:
 
 
 def fit_and_report(flow: "TabularFlow", table: Any, out: Path, schema: Schema | None = None) -> "Overview":
-    """Fit, save the model with how its table was read, and beside it what the report shows and the report."""
+    """Fit, save the model with how its table was read, and beside it what the report shows and the report.
+
+    That the folder can be written is known before training; killed, the same fit into the same folder continues.
+    """
     from tessella.estimators.overview import gather
+    from tessella.estimators.saving import save_somewhere
+    from tessella.folders import check_room, claimed
     from tessella.progress import say
     from tessella.report.page import write_page
 
-    flow.fit(table)
-    flow.schema_ = schema.to_json() if schema else None
-    flow.save(out)
-    if flow.progress:
-        say("comparing with baselines, writing the report ...")
-    overview = gather(flow, table)
-    overview.write(out)
-    write_page(out, out / REPORT, model=str(out))
+    with claimed(out):
+        check_room(Path(gettempdir()))  # for the models that are compared with
+        flow.fit_resumable(table, out / CHECKPOINTS)
+        flow.schema_ = schema.to_json() if schema else None
+        save_somewhere(flow, out)
+        rmtree(out / CHECKPOINTS, ignore_errors=True)
+        if flow.progress:
+            say("comparing with baselines, writing the report ...")
+        overview = gather(flow, table)
+        overview.write(out)
+        write_page(out, out / REPORT, model=str(out))
     return overview
 
 

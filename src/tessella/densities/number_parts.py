@@ -95,6 +95,14 @@ class NumberParts(nn.Module):
             self.edges[j, : len(column.edges)] = column.edges
             self.atoms[j, : len(column.atoms)] = column.atoms
 
+    def check_tables(self) -> None:
+        """Bins and atoms rise, and there are as many as `sizes` says."""
+        for j, size in enumerate(self.sizes):
+            for name, table, n in (("edges", self.edges, size.bins + 1), ("atoms", self.atoms, size.atoms)):
+                own, behind = table[j, :n], table[j, n:]
+                if not (own.isfinite().all() and (own.diff() > 0).all() and behind.isposinf().all()):
+                    raise ValueError(f"{name}: got {table[j].tolist()!s:.80}; expected {n} rising numbers")
+
     def of(self, column: int) -> NumberBins:
         """The tails, bins and atoms of a column."""
         size = self.sizes[column]

@@ -34,6 +34,17 @@ class PartGroups(nn.Module):
         self.register_buffer("centre", torch.zeros(parts))
         self.register_buffer("radius", torch.zeros(parts))
 
+    def check_tables(self) -> None:
+        """Every part has a row of its own column."""
+        part, row = self.categories, self.categories
+        good = bool((self.row[:part] == torch.arange(part)).all())
+        for parts, rows in self.numbers:
+            own = self.row[part : part + parts]
+            good = good and bool(((own >= row) & (own < row + rows)).all())
+            part, row = part + parts, row + rows
+        if not good:
+            raise ValueError("row: got rows of other columns; expected those of each part's own column")
+
     @torch.no_grad()
     def arrange(self, distributions: Sequence[NumberDistribution], groups: Sequence[Tensor]) -> None:
         """Groups of the parts of every number, those that are no others, and their masses."""

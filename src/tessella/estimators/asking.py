@@ -11,10 +11,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
+from tessella import checks
 from tessella.data import Column, Encoding
 from tessella.data.tables.values import Value
 from tessella.estimators import conditioning, frames, questions
-from tessella.estimators.learning import limited_threads
+from tessella.estimators.learning import finite_draws, limited_threads
 from tessella.estimators.network import Model
 from tessella.estimators.questions.balance import Balance
 from tessella.training.randomness import derived_seed, fork_rng, seed_noise
@@ -75,6 +76,7 @@ class Asked:
                 self._rows(count, questions.read_given(self.encoding_, said), temperature) for said, count in strata
             ]
             rows = parts[0].rows if balance is None else questions.balanced([part.rows for part in parts])
+            checks.finite("rows drawn", rows)
         self._note_worth(int(n), sum(part.effective_sample_size for part in parts))
         return frames.write(self.layout_, self.encoding_.decode(*self.encoding_.split(rows)))
 
@@ -151,7 +153,7 @@ class Asked:
     def _noise(self, purpose: str, random_state: Any) -> Iterator[None]:
         """The noise of one call."""
         state, device = self.random_state if random_state is None else random_state, self.model_.device
-        with fork_rng(device):
+        with fork_rng(device), finite_draws():
             seed_noise(derived_seed(int(check_random_state(state).randint(2**31 - 1)), purpose), device)
             yield
 

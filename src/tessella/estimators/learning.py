@@ -1,17 +1,22 @@
 """What all estimators share about learning: settings and their checks, the split of the rows, training by a plan."""
 
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import wraps
+from hashlib import sha256
+from pathlib import Path
 from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 import torch
 from torch import nn
 
+from tessella.configs import from_json, to_json
 from tessella.contracts import Source
+from tessella.folders import read_json
 from tessella.training import FitResult, NonFiniteError, RunFolder, Trainable, TrainingConfig, fit
 from tessella.training.budget import within_budget
 from tessella.training.config import check_threads
@@ -26,6 +31,8 @@ VALIDATION_ROWS = 1000  # of each, where a plan does not say
 PATIENCE = 8
 EPOCHS, FEWEST_STEPS = 12, 1000
 DROPOUT, ROWS_FOR_DROPOUT = 0.1, 50_000
+NOT_FINITE = ("probability tensor contains either", "sum of probabilities <= 0", "rows drawn: ")
+"""What torch says where it is asked to draw from them, and our own check of what was drawn."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +48,8 @@ class Plan:
     batch_size: int = 64
     threads: int | None = None
     validation_rows: int | None = None
+    checkpoints: Path | None = None
+    """Folder for the state of training, from which the same plan for the same rows continues; None: a temporary one."""
 
 
 def limited_epochs(plan: Plan, rows: int, epochs: int = EPOCHS, fewest: int = FEWEST_STEPS) -> Plan:
@@ -67,18 +76,57 @@ def train_by_plan(
     Args:
         spent: seconds of the plan's time budget that are gone already.
     """
-    config, pace = within_budget(
-        _config(plan), lambda: model, *rows, validations=VALIDATIONS, max_steps=plan.max_steps, spent=spent
-    )
-    with tempfile.TemporaryDirectory(prefix="tessella-") as folder:
+    about = {} if plan.checkpoints is None else _about(model, rows, plan)
+    with _folder(plan) as folder:
+        config, pace = _begun(folder, about), None
+        resume = config is not None
+        if config is None:
+            config, pace = within_budget(
+                _config(plan), lambda: model, *rows, validations=VALIDATIONS, max_steps=plan.max_steps, spent=spent
+            )
         try:
-            result = fit(model, *rows, config, folder, pace=pace)
-        except NonFiniteError as error:  # its checkpoint is in a folder that is about to go
+            result = fit(model, *rows, config, folder, about, resume, pace)
+        except NonFiniteError as error:
+            shutil.rmtree(folder, ignore_errors=True)  # from its last state a run would come to the same end
             raise ArithmeticError(
                 f"step {error.step}: the loss or its gradient is not finite; try a smaller learning_rate than "
                 f"{config.learning_rate}, or look for extreme numbers in the table"
             ) from None
         return result, RunFolder(folder).read_metrics()
+
+
+@contextmanager
+def _folder(plan: Plan) -> Iterator[Path]:
+    """Where the state of training is kept: where the plan says, or until the end."""
+    if plan.checkpoints is not None:
+        yield plan.checkpoints
+        return
+    with tempfile.TemporaryDirectory(prefix="tessella-") as folder:
+        yield Path(folder)
+
+
+def _begun(folder: Path, about: dict[str, Any]) -> TrainingConfig | None:
+    """The config of the run in a folder, steps and all, if it is the one so described; None where it is another."""
+    run = RunFolder(folder)
+    if run.state() is None or not run.config.exists():
+        return None
+    there = read_json(run.config)
+    return from_json(TrainingConfig, there["training"]) if there.get("run") == about else None
+
+
+def _about(model: Trainable, rows: tuple[Source, Source], plan: Plan) -> dict[str, Any]:
+    """What makes a run the same: what was asked for, the shape of the model, the rows."""
+    assert isinstance(model, nn.Module)
+    shapes = {name: list(weight.shape) for name, weight in model.state_dict().items()}
+    return {"asked": to_json(_config(plan)), "model": shapes, "rows": [_digest(part) for part in rows]}
+
+
+def _digest(rows: Source) -> str:
+    """Of all of them, in their order."""
+    found = sha256()
+    for part in rows.batch(torch.arange(len(rows))):
+        found.update(part.contiguous().cpu().numpy().data)
+    return found.hexdigest()
 
 
 def _config(plan: Plan) -> TrainingConfig:
@@ -108,14 +156,19 @@ def split_rows(rows: int, seed: int, validation: float, test: float = 0.0) -> di
 
 def check_settings(device: str, time_budget: float | None, validation_fraction: float) -> None:
     """The settings that all estimators have."""
-    if device not in ("auto", "cpu", "cuda"):
-        raise ValueError(f"device: got {device!r}; expected one of auto, cpu, cuda")
-    if device == "cuda" and not torch.cuda.is_available():
-        raise ValueError("device: got 'cuda', but torch sees no GPU here; expected 'cpu' or 'auto'")
+    check_device(device)
     if time_budget is not None and not time_budget > 0:
         raise ValueError(f"time_budget: got {time_budget}; expected a positive number of seconds, or None")
     if not 0 < validation_fraction < 1:
         raise ValueError(f"validation_fraction: got {validation_fraction}; expected a number between 0 and 1")
+
+
+def check_device(device: str) -> None:
+    """A setting that is possible here."""
+    if device not in ("auto", "cpu", "cuda"):
+        raise ValueError(f"device: got {device!r}; expected one of auto, cpu, cuda")
+    if device == "cuda" and not torch.cuda.is_available():
+        raise ValueError("device: got 'cuda', but torch sees no GPU here; expected 'cpu' or 'auto'")
 
 
 def to_device(model: nn.Module, device: Device) -> None:
@@ -152,6 +205,19 @@ def limited_threads(method: Callable[Concatenate[E, P], R]) -> Callable[Concaten
             return method(self, *args, **kwargs)
 
     return limited
+
+
+@contextmanager
+def finite_draws() -> Iterator[None]:
+    """A model whose numbers overflow has no probabilities: that is said as of scores, not as torch says it."""
+    try:
+        yield
+    except (RuntimeError, ValueError) as error:
+        if not any(said in str(error) for said in NOT_FINITE):
+            raise
+        raise ArithmeticError(
+            "sample: the model's probabilities are not finite; its weights are damaged, or training diverged"
+        ) from error
 
 
 @contextmanager

@@ -1,9 +1,9 @@
 """`MixtureFlow`: an exact density of rows of real numbers, and the cell of each row."""
 
 import numbers
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import torch
@@ -12,12 +12,24 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
-from tessella import configs
+from tessella import checks, configs
 from tessella.densities import DensityConfig, DisjointMixture, Flow, GaussianMixture
 from tessella.estimators import saving
 from tessella.estimators.cells import MANY_ROWS, learn
-from tessella.estimators.learning import Device, Plan, check_settings, limited_threads, split_rows, to_device
+from tessella.estimators.learning import (
+    Device,
+    Plan,
+    check_device,
+    check_settings,
+    finite_draws,
+    limited_threads,
+    split_rows,
+    to_device,
+)
+from tessella.folders import interpreting
 from tessella.models import build_vectors
+from tessella.models.restoring import restored
+from tessella.training import StopReason
 from tessella.training.randomness import derived_seed, fork_rng, seed_noise
 
 ROWS_AT_ONCE = 1000
@@ -160,9 +172,10 @@ class MixtureFlow(DensityMixin, BaseEstimator):
             raise ValueError(f"n: got {n!r}; expected a positive integer")
         state = self.random_state if random_state is None else random_state
         device = next(self.model_.parameters()).device
-        with fork_rng(device):
+        with fork_rng(device), finite_draws():
             seed_noise(derived_seed(int(check_random_state(state).randint(2**31 - 1)), "sample"), device)
             rows = self.model_.density.sample((int(n),))
+            checks.finite("rows drawn", rows)
         return rows.cpu().numpy() * self.scale_ + self.mean_
 
     def save(self, folder: Path | str) -> None:
@@ -176,18 +189,29 @@ class MixtureFlow(DensityMixin, BaseEstimator):
     @classmethod
     def load(cls, folder: Path | str, device: Device = "auto") -> Self:
         """The estimator that `save` wrote, on a device of this machine; nothing in the folder is executed."""
+        check_device(device)
         said, weights = saving.read(Path(folder), cls.__name__)
-        flow = cls(**{**said["params"], "device": device})
-        flow._check_parameters()
-        for name in _FITTED:
-            setattr(flow, name, said["fitted"][name])
-        for name, values in said["arrays"].items():
-            setattr(flow, name, np.array(values, dtype=_ARRAYS[name]))
-        flow.config_ = configs.from_json(DensityConfig, said["config"])  # type: ignore[type-abstract]  # a family is meant
-        flow.model_ = build_vectors(flow.config_, flow.n_features_in_).double()
-        saving.give_weights(flow.model_, weights, Path(folder))
+        with interpreting(Path(folder) / saving.DESCRIPTION):
+            flow = cls(**{**saving.parameters(cls, said["params"]), "device": device})
+            flow._restore(said, weights)
         to_device(flow.model_, device)
         return flow
+
+    def _restore(self, said: Mapping[str, Any], weights: Mapping[str, Tensor]) -> None:
+        """Become what was saved, if that is possible."""
+        self._check_parameters()
+        for name, value in saving.fitted(_FITTED, said["fitted"]).items():
+            setattr(self, name, value)
+        for name, values in said["arrays"].items():
+            kind = object if name == "feature_names_in_" else np.float64
+            setattr(self, name, np.array(configs.checked(_ARRAYS[name], tuple(values), name), dtype=kind))
+            if len(values) != self.n_features_in_:
+                raise ValueError(f"{name}: got {len(values)} values; expected {self.n_features_in_}, one a column")
+        if not (np.isfinite(self.mean_).all() and np.isfinite(self.scale_).all() and (self.scale_ > 0).all()):
+            raise ValueError(f"scale_: got {self.scale_}; expected finite numbers above 0")
+        self.config_ = configs.from_json(DensityConfig, said["config"])  # type: ignore[type-abstract]  # a family is meant
+        model = restored(lambda: build_vectors(self.config_, self.n_features_in_).double(), said["config"], weights)
+        self.model_ = model
 
     @property
     def weights_(self) -> np.ndarray:
@@ -272,8 +296,20 @@ class MixtureFlow(DensityMixin, BaseEstimator):
         return value + self._log_unit if key in ("loss", "validation") else value
 
 
-_FITTED = (
-    *("seed_", "n_features_in_", "history_", "density_", "initial_validation_", "best_validation_"),
-    *("n_iter_", "stopped_", "threads_"),
-)
-_ARRAYS = {"mean_": np.float64, "scale_": np.float64, "feature_names_in_": object}
+_FITTED: dict[str, Any] = {
+    "seed_": int,
+    "n_features_in_": int,
+    "density_": Literal["flow", "gaussian mixture"],
+    "history_": list[dict[str, Any]],
+    "initial_validation_": float,
+    "best_validation_": float,
+    "n_iter_": int,
+    "stopped_": StopReason,
+    "threads_": int,
+}
+"""Attributes that are saved, and their types."""
+_ARRAYS: dict[str, Any] = {
+    "mean_": tuple[float, ...],
+    "scale_": tuple[float, ...],
+    "feature_names_in_": tuple[str, ...],
+}

@@ -1,67 +1,112 @@
-"""An estimator on disk: `model.safetensors` and `estimator.json`. Reading them executes nothing."""
+"""An estimator on disk: `model.safetensors` and `estimator.json`. Reading them executes nothing, and believes nothing.
+
+Both are written whole, the description last, and it knows the weights' checksum: a save that was killed half-way, or
+two folders mixed up, are noticed. Folders that were saved before there was a checksum are read without.
+"""
 
 import json
+import tempfile
 from collections.abc import Mapping
+from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, get_type_hints
 
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from tessella.configs import checked
 from tessella.estimators import legacy
+from tessella.folders import (
+    LARGEST_TENSORS,
+    BrokenFolderError,
+    claimed,
+    interpreting,
+    read_file,
+    read_json,
+    tensor_bytes,
+    tensors_of,
+    write_whole,
+)
 from tessella.version import __version__
 
 FORMAT = 3
 WEIGHTS, DESCRIPTION = "model.safetensors", "estimator.json"
 
 
+class Saved(Protocol):
+    """What can be saved."""
+
+    def save(self, folder: Path | str) -> None:
+        """Into a folder."""
+        ...
+
+
 def write(folder: Path, estimator: Any, description: dict[str, Any], model: nn.Module) -> None:
     """Write the weights, then the description that makes them readable: settings, version, and what else is given."""
-    folder.mkdir(parents=True, exist_ok=True)
-    weights = {name: tensor.detach().to("cpu", copy=True).contiguous() for name, tensor in model.state_dict().items()}
-    save_file(weights, folder / WEIGHTS)
+    weights = tensor_bytes(model.state_dict())
     params = {name: dict(v) if isinstance(v, Mapping) else v for name, v in estimator.get_params().items()}
     if not isinstance(params["random_state"], int):
         params["random_state"] = None  # a generator is no setting; `seed_` is what it gave
     said = {"format": FORMAT, "estimator": type(estimator).__name__, "tessella": __version__, "params": params}
-    (folder / DESCRIPTION).write_text(json.dumps(said | description, indent=1) + "\n", encoding="utf-8")
+    said |= {**description, "weights": sha256(weights).hexdigest()}
+    text = json.dumps(said, indent=1) + "\n"
+    with claimed(folder, room=len(weights) + len(text)):
+        write_whole({folder / WEIGHTS: weights, folder / DESCRIPTION: text.encode()})
+
+
+def save_somewhere(estimator: Saved, folder: Path) -> None:
+    """Save into the folder; where that fails, into a temporary one, and the error says which."""
+    try:
+        estimator.save(folder)
+    except OSError as error:
+        elsewhere = tempfile.mkdtemp(prefix="tessella-model-")
+        estimator.save(elsewhere)
+        why = f"{folder}: cannot be written ({error.strerror})" if error.strerror else str(error)
+        raise OSError(f"{why}; the model is in {elsewhere} instead") from error
 
 
 def read(folder: Path, estimator: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Description and weights of such an estimator, as this version would have written them."""
-    path = folder / DESCRIPTION
+    path, file = folder / DESCRIPTION, folder / WEIGHTS
     if not path.exists():
         raise FileNotFoundError(f"{folder}: no {DESCRIPTION} there; expected a folder that {estimator}.save wrote")
-    try:
-        description = json.loads(path.read_text(encoding="utf-8"))
-        found = description["format"]
-    except (json.JSONDecodeError, KeyError, TypeError) as error:
-        raise ValueError(f"{path}: cannot be read ({type(error).__name__}: {error})") from error
-    _check_format(path, found, description.get("tessella", "unknown"))
+    description = read_json(path)
+    _check_format(path, description.get("format"), description.get("tessella", "unknown"))
     if (there := description.get("estimator")) != estimator:
-        raise ValueError(f"{path}: got a {there}; expected a {estimator}, use {there}.load")
-    try:
-        weights = load_file(folder / WEIGHTS)
-    except (OSError, SafetensorError) as error:
-        raise ValueError(f"{folder / WEIGHTS}: cannot be read ({error})") from error
-    return legacy.upgraded(description, weights)
+        raise BrokenFolderError(f"{path}: got a {there!s:.80}; expected a {estimator}, use {there!s:.80}.load")
+    if not file.exists():
+        raise FileNotFoundError(f"{folder}: no {WEIGHTS} there; expected a folder that {estimator}.save wrote")
+    content = read_file(file, LARGEST_TENSORS)
+    if (expected := description.get("weights")) is not None and sha256(content).hexdigest() != expected:
+        raise BrokenFolderError(
+            f"{file}: got other weights than those that {DESCRIPTION} was written with; expected both of one save"
+        )
+    with interpreting(path):
+        return legacy.upgraded(description, tensors_of(file, content))
 
 
-def give_weights(model: nn.Module, weights: Mapping[str, Tensor], folder: Path) -> None:
-    """Load the weights that `read` found in the folder into the model."""
-    try:
-        model.load_state_dict(weights)
-    except RuntimeError as error:
-        raise ValueError(f"{folder / WEIGHTS}: does not fit {DESCRIPTION} ({error})") from error
+def parameters(estimator: type, said: Any) -> dict[str, Any]:
+    """The settings of an estimator that a description says, each of the type that the estimator takes."""
+    hints = get_type_hints(estimator.__init__) | {"random_state": int | None}  # type: ignore[misc]  # of a class
+    if unknown := sorted(set(said) - set(hints)):
+        raise ValueError(f"params: got {', '.join(unknown)}; expected {', '.join(hints)}")
+    return {name: checked(hints[name], value, name) for name, value in said.items()}
 
 
-def _check_format(path: Path, found: Any, version: str) -> None:
-    if found in (legacy.FORMAT, FORMAT):
+def fitted(hints: Mapping[str, Any], said: Any) -> dict[str, Any]:
+    """What an estimator learned about itself, each of its type; counts are not negative."""
+    found = {name: checked(hint, said[name], name) for name, hint in hints.items()}
+    for name, value in found.items():
+        if type(value) is int and value < 0:
+            raise ValueError(f"{name}: got {value}; expected at least 0")
+    return found
+
+
+def _check_format(path: Path, found: Any, version: Any) -> None:
+    if type(found) is int and found in (legacy.FORMAT, FORMAT):
         return
     newer = isinstance(found, int) and found > FORMAT
     advice = "load it with that version or a later one" if newer else "fit the model again with this version"
-    raise ValueError(
-        f"{path}: got format {found!r}, which tessella {version} wrote; this is tessella {__version__}, which reads "
-        f"formats {legacy.FORMAT} and {FORMAT}: {advice}"
+    raise BrokenFolderError(
+        f"{path}: got format {found!r:.80}, which tessella {version!s:.80} wrote; this is tessella {__version__}, "
+        f"which reads formats {legacy.FORMAT} and {FORMAT}: {advice}"
     )

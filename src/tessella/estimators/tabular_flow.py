@@ -10,11 +10,13 @@ import torch
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
 
 from tessella import configs
 from tessella.contracts import Batch
 from tessella.data import Column, Encoding, Rows
 from tessella.data.tables.columns import learn
+from tessella.data.tables.described import read_encoding
 from tessella.data.tables.values import Value, shown
 from tessella.dequantizers import VoronoiCells
 from tessella.estimators import frames, saving
@@ -22,13 +24,25 @@ from tessella.estimators.anomalies import contributions, reasons
 from tessella.estimators.asking import Asked
 from tessella.estimators.coding import CodedRows, Codes
 from tessella.estimators.learners import learn as train
-from tessella.estimators.learning import Device, Plan, check_settings, limited_threads, split_rows, to_device
-from tessella.estimators.network import SAMPLES, build, components_of, log_likelihood
+from tessella.estimators.learning import (
+    Device,
+    Plan,
+    check_device,
+    check_settings,
+    limited_threads,
+    split_rows,
+    to_device,
+)
+from tessella.estimators.network import SAMPLES, Kind, build, components_of, log_likelihood
 from tessella.estimators.settings import Density, Settings
+from tessella.folders import interpreting
 from tessella.models import AutoregressiveTable, BlocksConfig, TableConfig
+from tessella.models.restoring import restored
 from tessella.progress import say
+from tessella.training import StopReason
 
 MANY_CELLS = 100_000  # of a table that takes a while to prepare
+MOST_SAMPLES = 100_000  # of a bound
 
 
 @dataclass(frozen=True)
@@ -156,9 +170,19 @@ class TabularFlow(Asked, DensityMixin, BaseEstimator):
         self.random_state = random_state
         self.progress = progress
 
-    @limited_threads
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the distribution of the rows of a pandas, polars or pyarrow table or a 2-D array; `y` is ignored."""
+        return self._fit(X, None)
+
+    def fit_resumable(self, X: Any, checkpoints: Path | str) -> Self:
+        """`fit`, with the state of training kept in a folder: killed, the same call continues where it was.
+
+        Other rows, or other settings, begin anew. The folder can be removed when the estimator is saved.
+        """
+        return self._fit(X, Path(checkpoints))
+
+    @limited_threads
+    def _fit(self, X: Any, checkpoints: Path | None) -> Self:
         self._check_parameters()
         frame = frames.read(X)
         frames.check_rows(frame, least=2)
@@ -174,7 +198,9 @@ class TabularFlow(Asked, DensityMixin, BaseEstimator):
         self.parts_ = split_rows(len(rows), self.seed_, self.validation_fraction, self.test_fraction)
         used = [torch.from_numpy(self.parts_[name]) for name in ("train", "validation")]
         self.samples_ = self.samples or SAMPLES
-        learned = train(self.encoding_, self._settings(), (rows.batch(used[0]), rows.batch(used[1])), self._plan())
+        learned = train(
+            self.encoding_, self._settings(), (rows.batch(used[0]), rows.batch(used[1])), self._plan(checkpoints)
+        )
         self.model_, self.config_, self.density_ = learned.model, learned.config, learned.kind
         self.groups_ = self.config_.groups if isinstance(self.config_, BlocksConfig) else 0
         self.start_, self.exact_, self.components_ = learned.start, self.model_.exact, components_of(self.model_)
@@ -243,7 +269,7 @@ class TabularFlow(Asked, DensityMixin, BaseEstimator):
             "columns": self.encoding_.to_json(),
             "config": configs.to_json(self.config_),
             "codes": self.model_.codes.to_json() if isinstance(self.model_, CodedRows) else None,
-            "fitted": {name: getattr(self, name) for name in (*_FITTED, *_TRAINED)},
+            "fitted": {name: getattr(self, name) for name in _FITTED},
             "schema": self.schema_,
         }
         saving.write(Path(folder), self, description, self.model_)
@@ -251,19 +277,27 @@ class TabularFlow(Asked, DensityMixin, BaseEstimator):
     @classmethod
     def load(cls, folder: Path | str, device: Device = "auto") -> Self:
         """The estimator that `save` wrote, on a device of this machine; nothing in the folder is executed."""
+        check_device(device)
         said, weights = saving.read(Path(folder), cls.__name__)
-        flow = cls(**{**said["params"], "device": device})
-        flow._check_parameters()
-        flow._describe(frames.Layout.from_json(said["layout"]), Encoding.from_json(said["columns"]).columns)
-        for name in (*_FITTED, *_TRAINED):
-            setattr(flow, name, said["fitted"][name])
-        flow.schema_ = said.get("schema")
-        codes = None if said["codes"] is None else Codes.from_json(flow.encoding_, said["codes"])
-        flow.config_ = configs.from_json(TableConfig, said["config"])  # type: ignore[type-abstract]  # a family is meant
-        flow.model_ = build(flow.config_, flow.encoding_, codes)
-        saving.give_weights(flow.model_, weights, Path(folder))
+        with interpreting(Path(folder) / saving.DESCRIPTION):
+            flow = cls(**{**saving.parameters(cls, said["params"]), "device": device})
+            flow._restore(said, weights)
         to_device(flow.model_, device)
         return flow
+
+    def _restore(self, said: Mapping[str, Any], weights: Mapping[str, Tensor]) -> None:
+        """Become what was saved, if that is possible."""
+        self._check_parameters()
+        encoding, layout = read_encoding(said["columns"]), frames.Layout.from_json(said["layout"])
+        frames.check_layout(layout, encoding.columns)
+        self._describe(layout, encoding.columns)
+        for name, value in saving.fitted(_FITTED, said["fitted"]).items():
+            setattr(self, name, value)
+        self._samples(self.samples_)
+        self.schema_ = said.get("schema")
+        codes = None if said["codes"] is None else Codes.from_json(encoding, said["codes"])
+        self.config_ = configs.from_json(TableConfig, said["config"])  # type: ignore[type-abstract]  # a family is meant
+        self.model_ = restored(lambda: build(self.config_, encoding, codes), said["config"], weights)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -275,8 +309,8 @@ class TabularFlow(Asked, DensityMixin, BaseEstimator):
     def _check_parameters(self) -> None:
         check_settings(self.device, self.time_budget, self.validation_fraction)
         self._settings()
-        if self.samples is not None and self.samples < 1:
-            raise ValueError(f"samples: got {self.samples}; expected at least 1, or None")
+        if self.samples is not None:
+            self._samples(self.samples)
         if self.unseen not in ("error", "missing"):
             raise ValueError(f"unseen: got {self.unseen!r}; expected one of error, missing")
         if not 0 <= self.test_fraction < 1 - self.validation_fraction:
@@ -297,7 +331,7 @@ class TabularFlow(Asked, DensityMixin, BaseEstimator):
             raise ValueError(f"column_types: got {shown(unknown)}; expected columns, which are {shown(frame.names)}")
         return kinds
 
-    def _plan(self) -> Plan:
+    def _plan(self, checkpoints: Path | None) -> Plan:
         return Plan(
             seed=self.seed_,
             device=self.device,
@@ -305,6 +339,7 @@ class TabularFlow(Asked, DensityMixin, BaseEstimator):
             time_budget=self.time_budget,
             progress=self.progress,
             threads=self.threads,
+            checkpoints=checkpoints,
         )
 
     def _settings(self) -> Settings:
@@ -312,8 +347,8 @@ class TabularFlow(Asked, DensityMixin, BaseEstimator):
 
     def _samples(self, samples: int | None) -> int:
         chosen = self.samples_ if samples is None else samples
-        if chosen < 1:
-            raise ValueError(f"samples: got {chosen}; expected at least 1")
+        if not 1 <= chosen <= MOST_SAMPLES:
+            raise ValueError(f"samples: got {chosen}; expected at least 1, and at most {MOST_SAMPLES}")
         return chosen
 
     def _encode(self, X: Any) -> Batch:
@@ -323,5 +358,19 @@ class TabularFlow(Asked, DensityMixin, BaseEstimator):
         return self.encoding_.encode(frames.matched(frame, self.layout_), self.unseen)
 
 
-_FITTED = ("seed_", "density_", "exact_", "start_", "groups_", "components_", "samples_", "initial_validation_")
-_TRAINED = ("best_validation_", "n_iter_", "stopped_", "history_", "threads_")
+_FITTED: dict[str, Any] = {
+    "seed_": int,
+    "density_": Kind,
+    "exact_": bool,
+    "start_": str,
+    "groups_": int,
+    "components_": int,
+    "samples_": int,
+    "initial_validation_": float,
+    "best_validation_": float,
+    "n_iter_": int,
+    "stopped_": StopReason,
+    "history_": list[dict[str, Any]],
+    "threads_": int,
+}
+"""Attributes that are saved, and their types."""

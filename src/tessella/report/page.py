@@ -1,10 +1,10 @@
 """The report of a fitted table: one HTML file that needs nothing else."""
 
-import json
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from tessella.folders import read_json, write_whole
 from tessella.report.markup import Markup, join, tag
 from tessella.report.sections import SECTIONS, header
 from tessella.report.usage import reading, usage
@@ -22,7 +22,7 @@ def write_page(source: dict[str, Any] | Path, out: Path, model: str = "model") -
     """
     overview = source if isinstance(source, dict) else read_overview(source)
     out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(page(overview, model), encoding="utf-8")
+    write_whole({out: page(overview, model).encode()})
     return out
 
 
@@ -31,7 +31,7 @@ def read_overview(folder: Path) -> dict[str, Any]:
     path = folder / FILE
     if not path.exists():
         raise FileNotFoundError(f"{folder}: no {FILE} there; expected a folder that `tessella fit` made")
-    overview: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    overview = read_json(path)
     if overview.get("format") != FORMAT:
         raise ValueError(
             f"{path}: got format {overview.get('format')!r}; this version reads format {FORMAT}, "

@@ -1,6 +1,7 @@
 """One run: data + model + training -> run folder, and back."""
 
-import json
+import os
+import tempfile
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,11 @@ from tessella import records
 from tessella.configs import from_json, to_json
 from tessella.contracts import Trainable
 from tessella.data import Encoding, Table
+from tessella.data.tables.described import read_encoding
+from tessella.folders import BrokenFolderError, interpreting, read_json, read_tensors, tensor_bytes, write_whole
 from tessella.models import FlowConfig, StartOptions, TableConfig, TableModel
-from tessella.training import FitResult, RunFolder, TrainingConfig, fit, load_best
+from tessella.models.restoring import restored
+from tessella.training import FitResult, RunFolder, TrainingConfig, fit
 from tessella.training.budget import within_budget
 
 
@@ -64,6 +68,7 @@ def train_run(
         validations: plan the run, with so many validations: as many steps as its time budget has room for, where it
             has one, and warm-up and validations to suit. None: train exactly as the config says.
     """
+    _check_new(RunFolder(folder))
     torch.manual_seed(config.training.seed)
     rows = table.train.tensors, table.validation.tensors
     started = config.model.start(table.encoding.shape, *rows, StartOptions(seed=config.training.seed))
@@ -82,7 +87,23 @@ def train_run(
         "partial": table.partial,
     }
     result = fit(model, *parts, training, folder, about, pace=pace)
+    if result.unsaved:
+        raise OSError(f"{folder}: cannot be written ({result.unsaved}); {_rescued(started.model, folder)}")
     return TrainedRun(folder, config, table.encoding, started.model), result
+
+
+def _check_new(folder: RunFolder) -> None:
+    """A folder that no run was in can be written; the first of several processes finds that out, before it starts."""
+    if folder.state() is None and int(os.environ.get("LOCAL_RANK", "0")) == 0:
+        with folder.claimed():
+            pass
+
+
+def _rescued(model: TableModel, folder: Path) -> str:
+    """Put the model elsewhere; where that is, in words."""
+    there, here = RunFolder(folder), RunFolder(tempfile.mkdtemp(prefix="tessella-run-"))
+    write_whole({here.config: there.config.read_bytes(), here.model: tensor_bytes(model.state_dict())})
+    return f"the model is in {here.path} instead, which `tessella evaluate` and `tessella sample` take"
 
 
 def load_run(folder: Path, device: str = "cpu") -> TrainedRun:
@@ -92,22 +113,22 @@ def load_run(folder: Path, device: str = "cpu") -> TrainedRun:
         raise FileNotFoundError(
             f"{folder}: no config.json there; expected a run folder, as `tessella train` makes them"
         )
-    said = json.loads(path.read_text())
-    if "encoding" not in said["run"]:
-        version = said.get("tessella", "unknown")
-        raise ValueError(
-            f"{path}: got a run of tessella {version}, whose models were described otherwise; train it again, or "
-            f"evaluate it with that version (pip install tessella=={version})"
+    said = read_json(path)
+    with interpreting(path):
+        if "encoding" not in said["run"]:
+            version = said.get("tessella", "unknown")
+            raise BrokenFolderError(
+                f"{path}: got a run of tessella {version}, whose models were described otherwise; train it again, or "
+                f"evaluate it with that version (pip install tessella=={version})"
+            )
+        config = RunConfig(
+            data=from_json(DataConfig, said["run"]["data"]),
+            model=from_json(TableConfig, said["run"]["model"]),  # type: ignore[type-abstract]  # a family is meant
+            training=from_json(TrainingConfig, said["training"]),
+            preset=said["run"]["preset"],
         )
-    config = RunConfig(
-        data=from_json(DataConfig, said["run"]["data"]),
-        model=from_json(TableConfig, said["run"]["model"]),  # type: ignore[type-abstract]  # a family is meant
-        training=from_json(TrainingConfig, said["training"]),
-        preset=said["run"]["preset"],
-    )
-    encoding = Encoding.from_json(said["run"]["encoding"])
-    model = config.model.build(encoding.shape)
-    load_best(model, folder)
+        encoding, weights = read_encoding(said["run"]["encoding"]), read_tensors(RunFolder(folder).model)
+        model = restored(lambda: config.model.build(encoding.shape), said["run"]["model"], weights)
     return TrainedRun(folder, config, encoding, model.to(device).eval())
 
 

@@ -1,12 +1,12 @@
 """What fits into a time budget: steps are counted before a run, so that its schedule ends when the time does."""
 
-import json
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 from tessella.contracts import Source, Trainable
+from tessella.folders import read_json
 from tessella.training.config import TrainingConfig
 from tessella.training.folder import RunFolder
 from tessella.training.pace import Pace, measure_pace
@@ -76,5 +76,5 @@ def _steps_before(config: TrainingConfig, folder: Path | str | None) -> int:
     """Steps of the run in the folder, if it had the same budget; 0 without one."""
     if folder is None or not (path := RunFolder(folder).config).exists():
         return 0
-    there = json.loads(path.read_text())["training"]
+    there = read_json(path)["training"]
     return int(there["steps"]) if there.get("time_budget") == config.time_budget else 0

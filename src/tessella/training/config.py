@@ -39,6 +39,8 @@ class TrainingConfig:
     """Validations without improvement before the run stops; 0 = never."""
     checkpoint_every: int = 1000
     """Updates between resume states (every improvement writes one, too)."""
+    checkpoint_seconds: float = 30.0
+    """Most seconds between resume states, whatever the updates."""
     log_every: int = 20
     """Updates between lines of metrics.jsonl; on a GPU also between looks for non-finite numbers."""
     time_budget: float | None = None
@@ -100,6 +102,7 @@ _AT_LEAST = {
     "validation_rows": 1,
     "patience": 0,
     "checkpoint_every": 1,
+    "checkpoint_seconds": 0,
     "log_every": 1,
     "seed": 0,
     "devices": 1,

@@ -13,6 +13,7 @@ from tessella.contracts import Source, Trainable
 from tessella.training.batches import check_source
 from tessella.training.config import TrainingConfig
 from tessella.training.folder import RunFolder, load_best
+from tessella.training.interruption import Interruption
 from tessella.training.pace import Pace
 from tessella.training.processes import Processes, accelerator_of
 from tessella.training.randomness import fork_rng
@@ -39,9 +40,10 @@ def fit(
     device: what a GPU trained can be looked at where there is none. Ctrl-C ends the current step, writes the resume
     state and returns with `stopped="interrupted"`.
 
-    The resume state is written every `checkpoint_every` steps, at each improvement, and when the run stops; never
-    without looking first whether every loss and gradient so far was finite (`NonFiniteError` otherwise), which happens
-    each step on the CPU and each `log_every` steps on a GPU. A run that its time budget stops validates once more, and
+    The resume state is written every `checkpoint_every` steps and every `checkpoint_seconds`, at each improvement, and
+    when the run stops; never without looking first whether every loss and gradient so far was finite (`NonFiniteError`
+    otherwise), which happens each step on the CPU and each `log_every` steps on a GPU. While it trains, the folder is
+    this process's (`BusyFolderError` for others). A run that its time budget stops validates once more, and
     can be continued with a larger budget; the learning rate follows the steps, not the budget.
 
     With `devices` > 1 the calling script is started once more for each further device; `fit` returns in all of them.
@@ -88,10 +90,17 @@ def fit(
     if state is not None:
         run_folder.restore_model(state)
     if stopped is None:
-        with fork_rng(processes.device), using(torch.get_num_threads()):
-            run = Run(model, train, validation, config, processes)
+        with (
+            run_folder.claimed(),
+            fork_rng(processes.device),
+            using(torch.get_num_threads()),
+            Interruption() as interruption,
+        ):
+            state = run_folder.state() if resume else None  # whoever had the folder until now may have gone on
+            run = Run(model, train, validation, config, processes, interruption)
             run.start(run_folder, description, state, pace)
             stopped = run.train()
+            run_folder.save_again()
     return _conclude(module, run_folder, processes, stopped)
 
 
@@ -100,7 +109,7 @@ def _conclude(model: nn.Module, folder: RunFolder, processes: Processes, stopped
     processes.wait()
     state = folder.state()
     assert state is not None
-    load_best(model.to(processes.device).eval(), folder.path)
+    load_best(model.to(processes.device).eval(), folder)
     return FitResult(
         best_step=state.best_step,
         best_validation=state.best_validation,
@@ -109,6 +118,7 @@ def _conclude(model: nn.Module, folder: RunFolder, processes: Processes, stopped
         seconds=state.seconds,
         stopped=stopped,
         threads=state.threads,
+        unsaved="" if folder.unsaved is None else folder.fault,
     )
 
 

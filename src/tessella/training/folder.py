@@ -8,28 +8,35 @@
 | `resume.safetensors` | weights, averages, moments, noise; the `CheckpointState` as JSON in its metadata | see `fit` |
 
 All but the metrics are replaced as a whole. The resume state is the truth: it knows how long `metrics.jsonl` was, and
-where an improvement was its last act, the model can be written again from its averages.
+where an improvement was its last act, the model can be written again from its averages. While a run writes, the folder
+is claimed (`tessella.folders`). A disk that fills up does not end a run that has begun: what could not be written is
+kept in memory, and tried again.
 """
 
+import errno
 import json
 import math
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from safetensors import safe_open
-from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
+
+from tessella.folders import claimed, interpreting, read_about, read_json, read_tensors, tensor_bytes, write_whole
+from tessella.progress import say
 
 # Differences that change neither the numbers of a run nor their order; threads, where somebody asks for others, change
 # how sums are rounded.
 _FREE = {
     "tessella",
     "torch",
-    *(f"training.{name}" for name in ("time_budget", "checkpoint_every", "compile", "progress", "threads")),
+    *(
+        f"training.{name}"
+        for name in ("time_budget", "checkpoint_every", "checkpoint_seconds", "compile", "progress", "threads")
+    ),
 }
 
 
@@ -68,12 +75,17 @@ class RunFolder:
         self.path, self.writes = Path(path), writes
         self.config, self.metrics = self.path / "config.json", self.path / "metrics.jsonl"
         self.model, self.resume = self.path / "model.safetensors", self.path / "resume.safetensors"
+        self.fault = ""
+        """Why something could not be written, the first time."""
+        self.unsaved: tuple[dict[str, Tensor], CheckpointState] | None = None
+        """The best weights, as long as they are not on disk."""
+        self._unsaved_state: CheckpointState | None = None
 
     def check_same(self, description: Mapping[str, Any], elsewhere: bool = False) -> None:
         """The folder is new, or belongs to the run so described; `elsewhere`, it may have run on another device."""
         if not self.config.exists():
             return
-        here, asked = _flat(_of_today(json.loads(self.config.read_text()))), _flat(description)
+        here, asked = _flat(_of_today(read_json(self.config))), _flat(description)
         compared = {*here, *asked} - _FREE - ({"training.accelerator"} if elsewhere else set())
         different = [name for name in sorted(compared) if here.get(name) != asked.get(name)]
         if different:
@@ -87,14 +99,17 @@ class RunFolder:
 
     def state(self) -> CheckpointState | None:
         """The last checkpoint's, or None if there is none yet."""
+        if self._unsaved_state is not None:
+            return self._unsaved_state
         if not self.resume.exists():
             return None
-        metadata = _metadata(self.resume)
-        return CheckpointState(**json.loads(metadata.get("state") or metadata["standing"]))  # its first name
+        about = read_about(self.resume)
+        with interpreting(self.resume):
+            return CheckpointState(**json.loads(about.get("state") or about["standing"]))  # its first name
 
     def tensors(self) -> dict[str, Tensor]:
         """The tensors of the resume state, on the CPU."""
-        return load_file(self.resume)
+        return read_tensors(self.resume)
 
     def read_metrics(self) -> list[dict[str, Any]]:
         """All complete lines of `metrics.jsonl`."""
@@ -112,72 +127,81 @@ class RunFolder:
             self.metrics.touch()
         else:
             os.truncate(self.metrics, state.metrics_bytes)
-        with _replacing(self.config) as path:
-            path.write_text(json.dumps(description, indent=2) + "\n")
+        write_whole({self.config: (json.dumps(description, indent=2) + "\n").encode()})
 
     def record(self, step: int, seconds: float, **values: float) -> None:
         """Append one line to `metrics.jsonl`, in a single write."""
         if not self.writes:
             return
         measured = {name: value if math.isfinite(value) else None for name, value in values.items()}
-        line = json.dumps({"step": step, "seconds": round(seconds, 3), **measured})
-        with open(self.metrics, "ab", buffering=0) as file:
-            file.write(line.encode() + b"\n")
+        line = json.dumps({"step": step, "seconds": round(seconds, 3), **measured}).encode() + b"\n"
+        with self._enduring(step), open(self.metrics, "ab", buffering=0) as file:
+            before = os.fstat(file.fileno()).st_size
+            if file.write(line) != len(line):  # half a line fitted: it would spoil the next one
+                file.truncate(before)
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.metrics))
 
     def save_resume(self, tensors: Mapping[str, Tensor], state: CheckpointState) -> None:
         """Replace the resume state."""
         if not self.writes:
             return
-        with open(self.metrics, "rb") as file:
-            os.fsync(file.fileno())
-            state.metrics_bytes = file.seek(0, os.SEEK_END)
-        with _replacing(self.resume) as path:
-            save_file(_on_host(tensors), path, {"state": json.dumps(asdict(state))})
+        self._unsaved_state = replace(state)
+        with self._enduring(state.step):
+            with open(self.metrics, "rb") as file:
+                os.fsync(file.fileno())
+                state.metrics_bytes = file.seek(0, os.SEEK_END)
+            write_whole({self.resume: tensor_bytes(tensors, {"state": json.dumps(asdict(state))})})
+            self._unsaved_state = None
 
     def save_model(self, weights: Mapping[str, Tensor], state: CheckpointState) -> None:
         """Replace the best model."""
         if not self.writes:
             return
-        about = {"step": str(state.best_step), "validation": repr(state.best_validation)}
-        with _replacing(self.model) as path:
-            save_file(_on_host(weights), path, about)
+        self.unsaved = {name: weight.clone() for name, weight in weights.items()}, replace(state)
+        with self._enduring(state.step):
+            about = {"step": str(state.best_step), "validation": repr(state.best_validation)}
+            write_whole({self.model: tensor_bytes(weights, about)})
+            self.unsaved = None
+
+    @contextmanager
+    def _enduring(self, step: int) -> Iterator[None]:
+        """What cannot be written ends a run that is about to begin; one under way goes on, and says so once."""
+        try:
+            yield
+        except OSError as error:
+            if step == 0:
+                raise
+            if not self.fault:
+                say(f"{self.path}: cannot be written ({error.strerror}); training goes on, and tries again later")
+            self.fault = error.strerror or str(error)
 
     def restore_model(self, state: CheckpointState) -> None:
         """Write the best model from the resume state, if a run was killed after the one and before the other."""
         if not self.writes or state.best_step != state.step:
             return
-        if not self.model.exists() or _metadata(self.model)["step"] != str(state.step):
-            self.save_model(under("average/", self.tensors()), state)
+        if not self.model.exists() or read_about(self.model)["step"] != str(state.step):
+            with self.claimed():
+                self.save_model(under("average/", self.tensors()), state)
+
+    def save_again(self) -> None:
+        """Once more try to write the best model, where that failed."""
+        if self.unsaved is not None:
+            self.save_model(*self.unsaved)
+
+    def claimed(self) -> AbstractContextManager[None]:
+        """While entered, no other run writes into the folder, if this process does: see `tessella.folders`."""
+        return claimed(self.path) if self.writes else nullcontext()
 
 
-def load_best(model: nn.Module, folder: Path | str) -> None:
+def load_best(model: nn.Module, folder: "RunFolder | Path | str") -> None:
     """Give `model` the best averaged weights of the run in `folder`, wherever its parameters are."""
-    model.load_state_dict(load_file(RunFolder(folder).model))
+    run = folder if isinstance(folder, RunFolder) else RunFolder(folder)
+    model.load_state_dict(read_tensors(run.model) if run.unsaved is None else run.unsaved[0])
 
 
 def under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The tensors whose names start with the prefix, without it."""
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
-
-
-def _metadata(path: Path) -> dict[str, str]:
-    with safe_open(path, framework="pt") as file:
-        return dict(file.metadata())
-
-
-def _on_host(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Contiguous copies on the CPU that share no memory, which is what a safetensors file can hold."""
-    return {name: tensor.detach().to("cpu", copy=True).contiguous() for name, tensor in tensors.items()}
-
-
-@contextmanager
-def _replacing(path: Path) -> Iterator[Path]:
-    """A temporary path to write to, which then takes the place of `path` in one move, even if power fails."""
-    temporary = path.with_name(f".{path.name}.tmp")
-    yield temporary
-    with open(temporary, "rb+") as file:
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
 
 
 def _of_today(config: dict[str, Any]) -> dict[str, Any]:

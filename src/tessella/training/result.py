@@ -24,6 +24,8 @@ class FitResult:
     stopped: StopReason
     threads: int = 0
     """Those it ended with; 0 where there was nothing to choose, on a GPU or in several processes."""
+    unsaved: str = ""
+    """Why the best weights are in the model alone, where the run folder could not be written any more."""
 
 
 class NonFiniteError(ArithmeticError):

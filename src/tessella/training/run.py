@@ -42,7 +42,13 @@ class Run:
     """
 
     def __init__(
-        self, model: Trainable, train: Source, validation: Source, config: TrainingConfig, processes: Processes
+        self,
+        model: Trainable,
+        train: Source,
+        validation: Source,
+        config: TrainingConfig,
+        processes: Processes,
+        interruption: Interruption,
     ):
         assert isinstance(model, nn.Module)
         self.model, self.config, self.processes = model.to(processes.device).train(), config, processes
@@ -50,6 +56,7 @@ class Run:
         self.validation_rows = validation_subset(validation, config).to(processes.device)
         self.batches = self._batches(processes.rank, processes.number)
         self.visible = config.progress and processes.rank == 0
+        self._interruption = interruption
 
     def _batches(self, rank: int, processes: int) -> Batches:
         config = self.config
@@ -73,9 +80,11 @@ class Run:
         self.processes.wait()  # all processes have read the folder before the first of them writes
         folder.begin(description, state)
         self.folder = folder
-        self._interrupted, self._spent = False, self._share_spent()
+        self._interrupted, self._spent, self._due, self._saved = False, self._share_spent(), False, time.monotonic()
         if state is None:
             self._act(log=False, validate=True, save=True)
+        elif self.visible:
+            say(f"resuming at step {state.step:,} of {self.config.steps:,}")
 
     @torch.no_grad()
     def _initialize(self) -> None:
@@ -89,7 +98,6 @@ class Run:
         with (
             checks.values(False),  # the model has seen real rows by now; from here on, looking at values costs time
             Progress(self.config, self.state.step, self.state.seconds, self.visible) as self._progress,
-            Interruption() as self._interruption,
         ):
             while (reason := self._reason()) is None:
                 self._update()
@@ -167,17 +175,18 @@ class Run:
         save = step % config.checkpoint_every == 0
         if log or validate or save or self.processes.device.type == "cpu":
             self._look()
-            loss = self._act(log, validate, save).get("loss")
+            loss = self._act(log, validate, save or self._due).get("loss")
             self._progress.show(step, self.state.seconds, self.state.best_validation, loss)
 
     def _look(self) -> None:
         """Where host, device and processes meet: a non-finite number, Ctrl-C and the clock concern all of them."""
-        seen = torch.tensor([self._interruption.requested, self._share_spent()], device=self.processes.device)
+        late = time.monotonic() - self._saved >= self.config.checkpoint_seconds
+        seen = torch.tensor([self._interruption.requested, late, self._share_spent()], device=self.processes.device)
         seen = torch.cat([self.learner.in_trouble()[None], seen])
-        trouble, interrupted, self._spent = self.processes.reduce(seen, "max").tolist()
+        trouble, interrupted, due, self._spent = self.processes.reduce(seen, "max").tolist()
         if trouble:
             raise NonFiniteError(*self.learner.first_trouble(), self.folder.resume)
-        self._interrupted = bool(interrupted)
+        self._interrupted, self._due = bool(interrupted), bool(due)
 
     def _act(self, log: bool, validate: bool, save: bool) -> dict[str, float]:
         """Measure what is due, write it down, then save; what was measured."""
@@ -192,6 +201,7 @@ class Run:
             self.folder.record(self.state.step, self.state.seconds, **measured)
         if improved or save:
             self.folder.save_resume(self.learner.state(), self.state)
+            self._saved = time.monotonic()
         if improved:
             self.folder.save_model(self.learner.average.state_dict(), self.state)
         return measured

@@ -14,6 +14,7 @@ from tessella.data import Encoding
 from tessella.data.tables.bins import NumberBins, NumberDistribution
 
 _NUMBERS = ("edges", "atoms", "log_mass")
+MASS_ERROR = 1e-3  # of a saved distribution
 
 
 def number_distributions(encoding: Encoding, train: Batch, validation: Batch) -> list[NumberDistribution]:
@@ -65,7 +66,7 @@ class Codes:
 
     @classmethod
     def from_json(cls, encoding: Encoding, said: Sequence[Mapping[str, Any]]) -> Self:
-        """The codes that `to_json` wrote."""
+        """The codes that `to_json` wrote, or a ValueError."""
         distributions = []
         for index, one in zip(encoding.numbers, said, strict=True):
             column = encoding.columns[index]
@@ -73,7 +74,10 @@ class Codes:
             bins = NumberBins(edges, atoms, column.discrete, column.missing)
             distributions.append(NumberDistribution(bins, log_mass))
         codes = cls(encoding, distributions)
-        codes._group([torch.tensor(one["group"], dtype=torch.int64) for one in said])
+        groups = [torch.tensor(one["group"], dtype=torch.int64) for one in said]
+        for index, distribution, group in zip(encoding.numbers, distributions, groups, strict=True):
+            _check(encoding.columns[index].name, distribution, group)
+        codes._group(groups)
         return codes
 
     def variable(self, column: int) -> int:
@@ -112,3 +116,16 @@ class Codes:
                 part[here] = inside[torch.multinomial(mass, int(here.sum()), replacement=True)]
             columns[i] = distribution.bins.draw(part)
         return self.encoding.split(self.encoding.assemble(list(columns.numpy())))
+
+
+def _check(name: str, distribution: NumberDistribution, group: Tensor) -> None:
+    """Edges and atoms rise, masses are those of all parts, and every group has some of them."""
+    bins, mass = distribution.bins, distribution.log_mass.exp()
+    for what, numbers in {"edges": bins.edges, "atoms": bins.atoms}.items():
+        if not (numbers.isfinite().all() and (numbers.diff() > 0).all()) or (what == "edges" and len(numbers) < 2):
+            raise ValueError(f"codes of {name!r}: got the {what} {numbers.tolist()!s:.80}; expected rising numbers")
+    if mass.shape != (bins.parts,) or not abs(float(mass.sum()) - 1) < MASS_ERROR:
+        raise ValueError(f"codes of {name!r}: got {len(mass)} masses; expected {bins.parts}, which sum to 1")
+    different = group.unique()
+    if group.shape != (bins.parts,) or not torch.equal(different, torch.arange(len(different))):
+        raise ValueError(f"codes of {name!r}: got the groups {group.tolist()!s:.80}; expected one for each part")

@@ -33,9 +33,11 @@ class Layout:
 
     @classmethod
     def from_json(cls, said: dict[str, Any]) -> "Layout":
-        """The layout that `to_json` wrote."""
+        """The layout that `to_json` wrote; `check_layout` says whether it is one of a table's columns."""
         if said["library"] not in LIBRARIES:
             raise ValueError(f"layout: got the library {said['library']!r}; expected one of {', '.join(LIBRARIES)}")
+        if not all(type(label) in (str, int) for label in said["labels"]):
+            raise ValueError(f"layout: got the labels {shown(said['labels'])}; expected text or integers")
         dtypes = [{key: from_json(v) if key == "categories" else v for key, v in d.items()} for d in said["dtypes"]]
         return cls(said["library"], tuple(said["labels"]), tuple(dtypes))
 

@@ -30,6 +30,9 @@ def _write_pandas(layout: Layout, columns: Sequence[list[Value]]) -> Any:
     pandas = module_of("pandas")
 
     def series(values: list[Value], dtype: dict[str, Any]) -> Any:
+        if dtype["dtype"].startswith("decimal"):  # pandas does not know such a name
+            kind = pandas.ArrowDtype(_arrow_type(dtype["dtype"].removesuffix("[pyarrow]")))
+            return pandas.Series(values, dtype="double[pyarrow]").astype(kind)
         if dtype["dtype"] != "category":
             return pandas.Series(values, dtype=dtype["dtype"])
         kind = pandas.CategoricalDtype(dtype["categories"], dtype["ordered"])

@@ -9,6 +9,7 @@ from tessella.estimators.overview.cell_maps import CellMap
 from tessella.estimators.overview.comparison import Compared
 from tessella.estimators.overview.fidelity import Association, Marginal
 from tessella.estimators.overview.telling import Telling
+from tessella.folders import interpreting, read_json, write_whole
 
 FILE, FORMAT = "overview.json", 4
 
@@ -87,7 +88,7 @@ class Overview:
         """Into `overview.json` of a folder."""
         path = Path(folder) / FILE
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(asdict(self), allow_nan=False) + "\n", encoding="utf-8")
+        write_whole({path: (json.dumps(asdict(self), allow_nan=False) + "\n").encode()})
         return path
 
     @classmethod
@@ -96,10 +97,11 @@ class Overview:
         path = Path(folder) / FILE
         if not path.exists():
             raise FileNotFoundError(f"{folder}: no {FILE} there; expected a folder that `tessella fit` made")
-        said = json.loads(path.read_text(encoding="utf-8"))
+        said = read_json(path)
         if said.get("format") != FORMAT:
             raise ValueError(
                 f"{path}: got format {said.get('format')!r}; this version reads format {FORMAT}, "
                 "run `tessella fit` again, or `gather` it anew from the flow and its table"
             )
-        return cls(**said)
+        with interpreting(path):
+            return cls(**said)
