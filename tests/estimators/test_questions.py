@@ -48,7 +48,7 @@ def flow(request, learned) -> TabularFlow:
     fitted = copy(learned)
     if request.param == "mixture":
         rows = fitted._encode(shop())
-        fitted.model_ = mixture_of_codes(fitted.encoding_, (rows, rows), fitted._plan())
+        fitted.model_ = mixture_of_codes(fitted.encoding_, (rows, rows), fitted._plan(None))
         fitted.config_, fitted.density_ = CategoricalMixtureConfig((fitted.model_.components,)), "mixture"
     return fitted
 

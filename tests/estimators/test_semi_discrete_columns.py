@@ -62,7 +62,7 @@ def test_columns_of_older_files_are_read():
 
 def test_a_value_beside_the_grid_is_refused():
     column = learn("price", CENTS.tolist(), None, None)
-    with pytest.raises(ValueError, match=r"column 'price': got 1.005 in row 1; expected multiples of 0.01; declare"):
+    with pytest.raises(ValueError, match=r"column 'price', row 1: got 1.005; expected multiples of 0.01; declare"):
         column.encode([1.0, 1.005], "error")
     with pytest.raises(ValueError, match=r"column 'x': got .*; expected multiples of 1, 0.1, ... or 1e-06; declare"):
         learn("x", FLOATS.tolist(), "grid", None)
