@@ -135,12 +135,27 @@ def test_inside_a_group_the_place_rises_with_the_value_and_spans_it():
             assert (here.diff() > 0).all()
 
 
-def test_a_table_has_lines_through_groups_and_points_for_categories():
+def test_a_table_has_curves_through_groups_and_points_for_categories():
     groups = PartGroups(2, [(3, 1)], [0])
     groups.row.copy_(torch.tensor([0, 1, 2, 2, 2]))
     groups.centre.copy_(torch.tensor([0.0, 0.0, -0.5, 0.0, 0.5]))
     table = PartTable(groups, 4, 1.0)
     every = table.all(groups)
     torch.testing.assert_close(every[:2], table.base[:2])
-    torch.testing.assert_close(every[2] + every[4], 2 * every[3])
+    slope, curve = table.bend[0].chunk(2)
+    torch.testing.assert_close(every[4] - every[2], slope)
+    torch.testing.assert_close(every[2] + every[4] - 2 * every[3], curve / 2)
     torch.testing.assert_close(table(groups, torch.tensor([1, 4]), torch.tensor([0.0, 0.5])), every[[1, 4]])
+
+
+def test_any_part_of_a_group_can_be_the_only_likely_one():
+    """Logits are quadratic inside a group: a bell around each of its atoms, as narrow as it must be."""
+    groups = PartGroups(0, [(9, 1)], [0])
+    groups.row.zero_()
+    groups.centre.copy_(torch.linspace(-1, 1, 9))
+    table = PartTable(groups, 3, 0.0)
+    state = torch.tensor([0.0, 1.0, 0.0])
+    for k, z in enumerate(groups.centre):
+        with torch.no_grad():
+            table.bend[0, 1], table.bend[0, 4] = 400 * z, -200
+        assert (table.all(groups) @ state).softmax(0)[k] > 0.99

@@ -76,7 +76,10 @@ def _places(distribution: NumberDistribution, group: Tensor) -> tuple[Tensor, Te
 
 
 class PartTable(nn.Module):
-    """a_g + z b_g of every part: vectors that change steadily inside a group.
+    """a_g + z b_g + z^2 c_g of every part: vectors that change steadily inside a group.
+
+    As weights of logits they give the parts of a group probabilities like a bell's, whose middle may be any of them;
+    without the square the likeliest part would always be the first or the last of its group.
 
     Args:
         groups: of the parts.
@@ -84,26 +87,27 @@ class PartTable(nn.Module):
         size: of the entries at the start; 0 for none.
     """
 
-    slope: nn.Parameter | None
+    bend: nn.Parameter | None
 
     def __init__(self, groups: PartGroups, width: int, size: float):
         super().__init__()
         self.base = nn.Parameter(size * torch.randn(groups.rows, width))
         inner = groups.rows - groups.categories
-        self.register_parameter("slope", nn.Parameter(size * torch.randn(inner, width)) if inner else None)
+        self.register_parameter("bend", nn.Parameter(size * torch.randn(inner, 2 * width)) if inner else None)
 
     def forward(self, groups: PartGroups, part: Tensor, place: Tensor) -> Tensor:
         """Vectors of parts (*batch) at places z (*batch), 0 for categories: (*batch, width)."""
         row = groups.row[part]
         base = functional.embedding(row, self.base)
-        if self.slope is None:
+        if self.bend is None:
             return base
-        slope = functional.embedding((row - groups.categories).clamp_min(0), self.slope)
-        return torch.addcmul(base, place[..., None].to(base.dtype), slope)
+        slope, curve = functional.embedding((row - groups.categories).clamp_min(0), self.bend).chunk(2, -1)
+        z = place[..., None].to(base.dtype)
+        return torch.addcmul(base, z, torch.addcmul(slope, z, curve))
 
     def all(self, groups: PartGroups) -> Tensor:
         """Of every part, in its middle: (parts, width)."""
-        if self.slope is None:
+        if self.bend is None:
             return self.base
         categories, parts = groups.categories, len(groups.row)
         return torch.cat([self.base[:categories], self.some(groups, slice(categories, parts))])
