@@ -43,11 +43,11 @@ def effort(rows: int, gpu: bool, seconds: float | None = None) -> Effort:
     (0.2, 0.0, 256)
     """
     few, many = rows < FEW, rows >= MANY
-    dropout, rate = 0.2 if few else 0.0 if many else 0.1, 1e-3 if rows < VERY_FEW else 3e-3
+    dropout, rate = 0.2 if few else 0.0 if many else 0.1, 1e-3 if rows < VERY_FEW else 3e-3 if few else 6e-3
     if gpu:
         return Effort(256, 4, dropout, 512, 2e-3) if many else Effort(128, 3, dropout, 128, min(rate, 2e-3))
     large = many and seconds is not None and seconds >= LONG
-    return Effort(128, 3, dropout, 128, 2e-3) if large else Effort(64, 2, dropout, 64, rate)
+    return Effort(128, 3, dropout, 128, 2e-3) if large else Effort(64, 2, dropout, 64 if few else 128, rate)
 
 
 def learn_autoregressive(
