@@ -38,7 +38,7 @@ from tessella.estimators.settings import Density, Settings
 from tessella.folders import interpreting
 from tessella.models import AutoregressiveTable, BlocksConfig, TableConfig
 from tessella.models.restoring import restored
-from tessella.progress import say
+from tessella.progress import Progress
 from tessella.training import StopReason
 
 MANY_CELLS = 100_000  # of a table that takes a while to prepare
@@ -187,11 +187,7 @@ class TabularFlow(Asked, DensityMixin, BaseEstimator):
         frame = frames.read(X)
         frames.check_rows(frame, least=2)
         kinds = self._kinds(frame)
-        if self.progress and frame.rows * len(frame.columns) >= MANY_CELLS:
-            say(f"preparing {len(frame.columns):,} columns of {frame.rows:,} rows ...")
-        named = zip(frame.names, frame.columns, strict=True)
-        described = [learn(name, values, kinds.get(name), frame.orders.get(name)) for name, values in named]
-        self._describe(frame.layout, tuple(described))
+        self._describe(frame.layout, self._learned(frame, kinds))
         self.schema_: Mapping[str, Any] | None = None
         self.seed_ = int(check_random_state(self.random_state).randint(2**31 - 1))
         rows = Rows(*self.encoding_.encode(frame.columns))
@@ -323,6 +319,15 @@ class TabularFlow(Asked, DensityMixin, BaseEstimator):
         self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
         if not layout.is_array and all(isinstance(label, str) for label in layout.labels):
             self.feature_names_in_ = np.array(layout.labels, dtype=object)
+
+    def _learned(self, frame: frames.Frame, kinds: Mapping[str, str]) -> tuple[Column, ...]:
+        """What there is to know about each column before training."""
+        found, many = [], frame.rows * len(frame.columns) >= MANY_CELLS
+        with Progress("columns prepared", len(frame.columns), self.progress and many, keep=False) as progress:
+            for name, values in zip(frame.names, frame.columns, strict=True):
+                found.append(learn(name, values, kinds.get(name), frame.orders.get(name)))
+                progress.move(len(found))
+        return tuple(found)
 
     def _kinds(self, frame: frames.Frame) -> dict[str, str]:
         kinds = dict.fromkeys(frame.categorical, "categorical") | dict(self.column_types or {})
