@@ -37,8 +37,8 @@ class Noisy(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         single = torch.float32  # also where the tests' default is double
-        first, last = nn.Linear(3, 16, dtype=single), nn.Linear(16, 3, dtype=single)
-        self.net = nn.Sequential(first, nn.ReLU(), nn.Dropout(0.2), last)
+        first, wide, last = (nn.Linear(a, b, dtype=single) for a, b in ((3, 16), (16, 16), (16, 3)))
+        self.net = nn.Sequential(first, nn.ReLU(), nn.Dropout(0.2), wide, nn.ReLU(), last)
         self.gain = nn.Parameter(torch.ones((), dtype=single))
 
     def nll(self, batch: Tensor) -> Tensor:

@@ -71,9 +71,14 @@ def step_on_disk(folder: Path) -> int:
     return -1 if state is None else state.step
 
 
-@pytest.mark.parametrize(("rate", "best"), [(3e-3, 6), (1.0, 4)], ids=["best last", "best early"])
-def test_killed_at_every_write(tmp_path: Path, rate: float, best: int):
-    config = replace(NOISY, steps=6, validate_every=2, checkpoint_every=3, log_every=1, learning_rate=rate)
+@pytest.mark.parametrize(
+    ("rate", "best", "optimizer"),
+    [(3e-3, 6, "adam"), (1.0, 4, "adam"), (3e-3, 6, "muon")],
+    ids=["best last", "best early", "orthogonal steps"],
+)
+def test_killed_at_every_write(tmp_path: Path, rate: float, best: int, optimizer: str):
+    config = replace(NOISY, steps=6, validate_every=2, checkpoint_every=3, log_every=1)
+    config = replace(config, learning_rate=rate, optimizer=optimizer)
     assert in_child_until_end(fit_noisy, tmp_path / "whole", config) == 0
     assert RunFolder(tmp_path / "whole").state().best_step == best
     for write in range(1, 30):

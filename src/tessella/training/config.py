@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Literal, get_args
 
-Optimizer = Literal["adam", "adamw"]
+Optimizer = Literal["adam", "adamw", "muon"]
 Accelerator = Literal["auto", "cpu", "cuda"]
 Compile = Literal["auto", "fuse", "off"]
 
@@ -20,7 +20,8 @@ class TrainingConfig:
     learning_rate: float = 1e-3
     """Peak learning rate, reached after the warm-up."""
     optimizer: Optimizer = "adam"
-    """Adam with an L2 penalty ("adam") or with decoupled weight decay ("adamw")."""
+    """Adam with an L2 penalty ("adam") or with decoupled weight decay ("adamw"), or orthogonal steps for the matrices
+    of networks ("muon", see `Muon`), which takes far fewer of them where networks are deep."""
     weight_decay: float = 0.0
     """Strength of the penalty or decay; 0 = none."""
     warmup_steps: int = 200

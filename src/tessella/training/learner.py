@@ -12,13 +12,14 @@ from tessella.training.capture import CapturedStep, not_capturable_because
 from tessella.training.config import TrainingConfig
 from tessella.training.folder import under
 from tessella.training.fusion import FusedLoss
+from tessella.training.muon import Muon, divided
 from tessella.training.processes import Processes
 from tessella.training.randomness import noise_state, set_noise_state
 from tessella.training.schedule import average_decay, learning_rate
 from tessella.training.step import NO_STEP, TrainingStep
 from tessella.training.validation import nll_sums
 
-OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
+ADAMS: dict[str, Callable[..., torch.optim.Optimizer]] = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
 
 
 class Learner:
@@ -45,7 +46,7 @@ class Learner:
                 f"model: {type(model).__name__} has no parameter that requires a gradient; nothing to train"
             )
         averages = dict(self.average.named_parameters())
-        self._optimizer = _optimizer(list(self._parameters.values()), config, processes.device)
+        self._optimizer = _optimizer(model, list(self._parameters.values()), config, processes.device)
         self.step = TrainingStep(
             loss, self._parameters, [averages[name] for name in self._parameters], self._optimizer, config.clip_norm
         )
@@ -131,12 +132,13 @@ def _parallel_loss(model: Trainable, processes: Processes) -> Callable[..., Tens
     return DistributedDataParallel(_Loss(model), device_ids=[processes.device] if on_gpu else None)
 
 
-def _optimizer(parameters: list[nn.Parameter], config: TrainingConfig, device: torch.device) -> torch.optim.Optimizer:
+def _optimizer(
+    model: nn.Module, parameters: list[nn.Parameter], config: TrainingConfig, device: torch.device
+) -> torch.optim.Optimizer:
     on_gpu = device.type == "cuda"
-    return OPTIMIZERS[config.optimizer](
-        parameters,
-        lr=torch.tensor(config.learning_rate, dtype=torch.float32, device=device),
-        weight_decay=config.weight_decay,
-        fused=on_gpu,
-        capturable=on_gpu,
-    )
+    rate = torch.tensor(config.learning_rate, dtype=torch.float32, device=device)
+    if config.optimizer == "muon":
+        matrices, others = divided(model, parameters)
+        return Muon(matrices, others, rate, config.weight_decay, fused=on_gpu, capturable=on_gpu)
+    adam = ADAMS[config.optimizer]
+    return adam(parameters, lr=rate, weight_decay=config.weight_decay, fused=on_gpu, capturable=on_gpu)
