@@ -26,7 +26,7 @@ class Muon(torch.optim.Optimizer):
         others: all other parameters.
         lr: learning rate, a tensor.
         weight_decay: decoupled, of all parameters.
-        adam: further options of AdamW.
+        fused, capturable: of AdamW.
     """
 
     def __init__(
@@ -35,12 +35,13 @@ class Muon(torch.optim.Optimizer):
         others: Sequence[nn.Parameter],
         lr: Tensor,
         weight_decay: float = 0.0,
-        **adam: bool,
+        fused: bool = False,
+        capturable: bool = False,
     ):
         super().__init__([*matrices, *others], {"lr": lr, "weight_decay": weight_decay})
-        self._adam = torch.optim.AdamW(others, lr=lr, weight_decay=weight_decay, **adam) if others else None
-        if self._adam is not None:
-            self._adam.param_groups[0]["lr"] = lr  # the same tensor
+        self._adam: torch.optim.Optimizer | None = None
+        if others:
+            self._adam = torch.optim.AdamW(others, lr=lr, weight_decay=weight_decay, fused=fused, capturable=capturable)
             self._adam.state = self.state
         shapes: dict[tuple[int, ...], list[nn.Parameter]] = {}
         for matrix in matrices:
@@ -54,7 +55,7 @@ class Muon(torch.optim.Optimizer):
             self._adam.step()
         lr, decay = (self.param_groups[0][name] for name in ("lr", "weight_decay"))
         for alike in self._alike:
-            moved = [p for p in alike if p.grad is not None]
+            moved: list[Tensor] = [p for p in alike if p.grad is not None]
             if not moved:
                 continue
             moves = orthogonal(self._momenta(moved)) * (SIZE * max(moved[0].shape) ** 0.5 * lr)
@@ -63,7 +64,7 @@ class Muon(torch.optim.Optimizer):
             for matrix, move in zip(moved, moves, strict=True):
                 matrix.sub_(_flat(move, matrix))
 
-    def _momenta(self, matrices: list[nn.Parameter]) -> Tensor:
+    def _momenta(self, matrices: list[Tensor]) -> Tensor:
         """Gradients, averaged over steps, with the newest counted once more (Nesterov); wide, (P, n, m), n <= m."""
         gradients = [p.grad for p in matrices if p.grad is not None]
         for matrix in matrices:
@@ -76,14 +77,15 @@ class Muon(torch.optim.Optimizer):
 
 
 def orthogonal(matrices: Tensor) -> Tensor:
-    """U V^T of every U S V^T, nearly: (P, n, m) with n <= m -> the same, singular values about 1 where S is not tiny."""
+    """U V^T of every U S V^T, nearly, for n <= m: (P, n, m) -> the same; singular values about 1 unless S is tiny."""
     a, b, c = QUINTIC
     x = matrices / (matrices.norm(dim=(1, 2), keepdim=True) + torch.finfo(matrices.dtype).tiny)
     x = x.bfloat16() if x.is_cuda else x
     for _ in range(ITERATIONS):
         gram = x @ x.mT
         x = torch.baddbmm(x, torch.baddbmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
-    return x.to(matrices.dtype)
+    found: Tensor = x.to(matrices.dtype)
+    return found
 
 
 def divided(model: nn.Module, parameters: Iterable[nn.Parameter]) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
