@@ -226,10 +226,10 @@ def test_imputed_values_follow_their_conditional(flow):
     assert not drawn.isna().any().any()
     kinds, grid = ["large", "small"], np.concatenate([[0.0], np.linspace(0.01, 1500, 20_001)])
     joint = []
-    for kind in kinds:  # kind comes before price
+    for kind in kinds:  # price comes before kind
         asked = rows_like(row, kind=[kind] * len(grid), price=grid)
-        mass = density_of(flow, asked, "price", [*rest, "kind"]) * np.where(grid == 0, 1, 1500 / 20_000)
-        joint.append(density_of(flow, asked[:1], "kind", rest)[0] * mass.sum())
+        mass = density_of(flow, asked, "price", rest) * np.where(grid == 0, 1, 1500 / 20_000)
+        joint.append(float(mass @ density_of(flow, asked, "kind", [*rest, "price"])))
     assert abs((drawn["kind"] == "large").mean() - joint[0] / sum(joint)) < 0.04
 
 
@@ -287,6 +287,13 @@ def test_densities_without_conditionals_say_which_has_them(ask):
     flow = cell_flow(max_steps=1).fit(shop(60))
     with pytest.raises(ValueError, match='fit with density="autoregressive"'):
         ask(flow, shop(60))
+
+
+def test_the_order_is_that_of_the_frame(learned, tmp_path):
+    learned.save(tmp_path)
+    for flow in (learned, TabularFlow.load(tmp_path, device="cpu")):
+        (order,) = flow.model_.some_orders(1)
+        assert [flow.encoding_.variables[column] for column in order] == list(range(5))
 
 
 def test_answers_are_saved_and_loaded(flow, tmp_path):

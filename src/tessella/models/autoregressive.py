@@ -34,6 +34,8 @@ class AutoregressiveConfig(TableConfig, kind="autoregressive"):
     """Of the parts of a number, about: what the network learns about parts it learns about groups, see `PartGroups`."""
     sizes: tuple[tuple[int, int, int], ...] = ()
     """Bins, atoms and groups of each number: what `start` found in the rows."""
+    order: tuple[int, ...] = ()
+    """Of the columns of the density, which are categories and then numbers: the table's own. None: as they are."""
     fast: bool = True
     """On a GPU, attention multiplies in bfloat16 and trains with fused kernels."""
 
@@ -44,7 +46,7 @@ class AutoregressiveConfig(TableConfig, kind="autoregressive"):
                 f"{shape.numbers} numbers"
             )
         density = Autoregressive(shape, self.sizes, self.width, self.layers, self.dropout, self.fast)
-        return AutoregressiveTable(density, self.natural, self.given, self.orders)
+        return AutoregressiveTable(density, self.natural, self.given, self.orders, self.order)
 
     def start(self, shape: TableShape, train: Batch, validation: Batch, options: StartOptions | None = None) -> Started:
         """Independent columns; the bins and atoms of each number those that the validation rows like best."""

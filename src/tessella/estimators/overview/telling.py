@@ -8,7 +8,7 @@ from torch import Tensor
 
 from tessella.data import Encoding
 from tessella.estimators.network import Model
-from tessella.estimators.questions import Exact, answers, told, variable, variables
+from tessella.estimators.questions import Exact, answers, told, variable
 from tessella.models import AutoregressiveTable
 
 ROWS = 256  # of the model's own, that an expectation is the mean over
@@ -38,7 +38,7 @@ def telling(model: Model, encoding: Encoding, rows: Tensor, names: Sequence[str]
         return None
     some = rows[:ROWS]
     columns = [variable(encoding, encoding.index(name)) for name in names]
-    every = range(len(variables(encoding)))
+    every = range(len(encoding.variables))
     share, together = [], []
     for j in columns:
         alone = _table(model, encoding, some[:1], j, [])

@@ -5,7 +5,7 @@ from tessella.estimators.questions.given import Given, read_given
 from tessella.estimators.questions.imputing import impute
 from tessella.estimators.questions.predicting import excess_surprise, medians, probabilities
 from tessella.estimators.questions.reading import read_rows
-from tessella.estimators.questions.walks import Exact, answers, exact, told, variable, variables
+from tessella.estimators.questions.walks import Exact, answers, exact, told, variable
 
 __all__ = [
     "Exact",
@@ -22,5 +22,4 @@ __all__ = [
     "strata",
     "told",
     "variable",
-    "variables",
 ]
