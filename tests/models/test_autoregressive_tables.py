@@ -217,7 +217,7 @@ def test_orders_are_drawn_in_the_shares_that_were_asked_for():
 
 
 @torch.no_grad()
-def test_a_table_has_an_order_of_its_own():
+def test_a_table_has_an_order_of_its_own(monkeypatch):
     """Likelihoods are those of that order; what is known comes in it, and so does what is drawn."""
     own, batch = (2, 0, 3, 1), rows_of(MIXED, 60)
     model = scattered(MIXED, config=replace(SMALL, order=own))
@@ -226,13 +226,13 @@ def test_a_table_has_an_order_of_its_own():
     torch.testing.assert_close(model.log_prob(*batch), in_order(plain, own, *batch).sum(-1))
     _, log_prob = model.conditional(*batch, column=REAL, known=[3, 0, 2])
     torch.testing.assert_close(log_prob, in_order(plain, [2, 0, 3, 1], *batch)[:, REAL])
-    for known in ((), (3, 0)):
-        filled, told = [], []
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(RowWalk, "know", lambda walk, column: told.append(column))
-            patch.setattr(RowWalk, "fill", lambda walk, columns: filled.extend(columns))
-            model.complete(*batch, known=known)
-        assert told + filled == [*(j for j in own if j in known), *(j for j in own if j not in known)]
+    walked = []
+    monkeypatch.setattr(RowWalk, "know", lambda walk, column: walked.append(column))
+    monkeypatch.setattr(RowWalk, "fill", lambda walk, columns: walked.extend(columns))
+    for known, expected in (((), own), ((3, 0), (0, 3, 2, 1))):
+        walked.clear()
+        model.complete(*batch, known=known)
+        assert walked == list(expected)
 
 
 @torch.no_grad()

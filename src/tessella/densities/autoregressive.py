@@ -136,8 +136,12 @@ class Autoregressive(nn.Module):
 
     def log_table(self, column: int, state: Tensor) -> Tensor:
         """log P of every part of a column from its state, (B, width) -> (B, K)."""
+        return self.part_logits(column, state).log_softmax(-1)
+
+    def part_logits(self, column: int, state: Tensor) -> Tensor:
+        """The same up to a number for each row, which is all that a draw needs."""
         own = self.logits.own(column)
-        return functional.linear(state, self.head.some(self.groups, own), self.bias[own]).log_softmax(-1)
+        return functional.linear(state, self.head.some(self.groups, own), self.bias[own])
 
     def arrange(self, found: Sequence[NumberDistribution], groups: Sequence[Tensor]) -> None:
         """Bins, atoms and groups of the numbers, as many as `sizes` says."""

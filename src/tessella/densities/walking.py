@@ -93,7 +93,8 @@ class RowWalk:
     def fill(self, columns: Sequence[int]) -> None:
         """Draw columns, one after another."""
         for column in columns:
-            self.draw(column, draw(self.ask(column)))
+            self.state = self.walk.ask(column)
+            self.draw(column, draw(self.density.part_logits(column, self.state)))
             self.tell(column)
 
     def put(self, tokens: Sequence[int], values: Tensor) -> None:

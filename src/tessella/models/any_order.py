@@ -13,8 +13,9 @@ from tessella.nets.ragged import ragged_cells
 from tessella.progress import counted
 
 NUMBERS_AT_ONCE = {"cpu": 2**21}  # a few times what the cache of a core holds
-NUMBERS_AT_ONCE_ELSEWHERE = 2**28
-FEWEST_DRAWN = 256  # rows at once, so that the time is not that of starting operations
+NUMBERS_ELSEWHERE = 2**28
+NUMBERS_DRAWN_AT_ONCE = {"cpu": 2**23}  # what cores share; with fewer rows the time is that of starting operations
+FEWEST_DRAWN = 256
 ORDERS_SEED = 2026
 
 
@@ -179,17 +180,13 @@ class AutoregressiveTable(nn.Module):
     @property
     def _rows_at_once(self) -> int:
         numbers = 12 * self.density.columns * self.density.net.width + 3 * ragged_cells(self.density.counts)
-        return max(1, self._numbers_at_once // numbers)
+        return max(1, NUMBERS_AT_ONCE.get(self.device.type, NUMBERS_ELSEWHERE) // numbers)
 
     @property
     def _rows_drawn_at_once(self) -> int:
         """As many as leave the keys and values of a layer, and the probabilities of a column, in the cache."""
         numbers = 2 * self.density.columns * self.density.net.width + 3 * max(self.density.counts)
-        return max(FEWEST_DRAWN, self._numbers_at_once // numbers)
-
-    @property
-    def _numbers_at_once(self) -> int:
-        return NUMBERS_AT_ONCE.get(self.device.type, NUMBERS_AT_ONCE_ELSEWHERE)
+        return max(FEWEST_DRAWN, NUMBERS_DRAWN_AT_ONCE.get(self.device.type, NUMBERS_ELSEWHERE) // numbers)
 
     def _check_columns(self, name: str, columns: Sequence[int]) -> None:
         if len(set(columns)) < len(columns) or not all(0 <= column < self.density.columns for column in columns):

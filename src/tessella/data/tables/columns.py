@@ -121,7 +121,11 @@ class Column:
         if not self.number:
             return [self.categories[code] for code in encoded.astype(np.int64).tolist()]
         kept = np.clip(encoded, self.low, self.high)
-        return [None if np.isnan(value) else self._value(float(value)) for value in kept]
+        gone = np.isnan(kept)
+        values = self._values(np.where(gone, self.low, kept))
+        for row in gone.nonzero()[0].tolist():
+            values[row] = None
+        return values
 
     def to_json(self) -> dict[str, Any]:
         """The column in JSON's types."""
@@ -189,13 +193,14 @@ class Column:
             what = "a date like 2026-01-31" if self.kind == "date" else "a number"
             raise ValueError(f"column {self.name!r}: got {text!r}; expected {what}") from None
 
-    def _value(self, number: float) -> Value:
+    def _values(self, numbers: np.ndarray) -> list[Value]:
+        """Of numbers in steps, all of them there."""
         if self.kind == "date":
-            day = datetime.date.fromordinal(int(number))
-            return datetime.datetime.combine(day, datetime.time()) if self.instants else day
+            days = map(datetime.date.fromordinal, numbers.astype(np.int64).tolist())
+            return [datetime.datetime.combine(day, datetime.time()) if self.instants else day for day in days]
         if self.kind == "grid":
-            return round(number * self.step, DIGITS)
-        return round(number) if self.whole else number
+            return [round(number, DIGITS) for number in (numbers * self.step).tolist()]
+        return [round(number) for number in numbers.tolist()] if self.whole else list(numbers.tolist())
 
 
 def learn(name: str, values: list[Value], kind: str | None, order: list[Value] | None) -> Column:

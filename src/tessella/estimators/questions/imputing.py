@@ -43,7 +43,10 @@ class _Gap:
 
     def __init__(self, model: Exact, encoding: Encoding, columns: list[int]):
         self.model, self.encoding = model, encoding
-        self.known, self.gone = known_besides(encoding, columns), in_order(model, (variable(encoding, i) for i in columns))
+        self.known, self.gone = (
+            known_besides(encoding, columns),
+            in_order(model, (variable(encoding, i) for i in columns)),
+        )
         self.limits = {
             variable(encoding, i): Limit.there(encoding.columns[i]).to(home(model))
             for i in columns

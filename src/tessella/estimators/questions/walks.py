@@ -139,4 +139,4 @@ def drawn(walked: Walk, columns: Sequence[int], limits: Mapping[int, Limit], tem
 
 def parts_drawn(table: Tensor) -> Tensor:
     """A part for each row, P(k) ~ exp(table_k): (B, K) -> (B); any where a limit left nothing, which weighs 0."""
-    return draw(table - table.amax(-1, keepdim=True))
+    return draw(table)
