@@ -289,6 +289,19 @@ def test_densities_without_conditionals_say_which_has_them(ask):
         ask(flow, shop(60))
 
 
+def test_a_day_is_all_its_instants_and_an_interval_of_days_has_the_last_one():
+    noon, hours = datetime.datetime(2026, 1, 5, 12), np.random.default_rng(0).integers(0, 24 * 7, 400)
+    frame = pd.DataFrame({"when": [noon + datetime.timedelta(hours=int(h)) for h in hours], "late": hours > 80})
+    flow = small_flow(density="autoregressive", max_steps=30).fit(frame)
+    first, last = datetime.date(2026, 1, 7), datetime.date(2026, 1, 8)
+    for said, days in ((first, {first}), ((first, last), {first, last})):
+        drawn = flow.sample(200, {"when": said}, random_state=0)["when"].dt
+        assert set(drawn.date) == days
+        assert drawn.hour.nunique() > 12
+    moment = datetime.datetime(2026, 1, 7, 3)
+    assert set(flow.sample(5, {"when": moment})["when"]) == {pd.Timestamp(moment)}
+
+
 def test_the_order_is_that_of_the_frame(learned, tmp_path):
     learned.save(tmp_path)
     for flow in (learned, TabularFlow.load(tmp_path, device="cpu")):

@@ -65,7 +65,8 @@ class TabularFlow(Asked, DensityMixin, BaseEstimator):
     Types of columns, where `column_types` does not say: booleans are "boolean"; text is "categorical" ("ordinal" where
     the dtype has an order); integers, also those written as floats, are "ordinal" with at most 30 different values and
     "count" with more; other numbers are "ordinal" with at most 30 values of ten rows each, else "grid" if they are all
-    multiples of 0.1, 0.01, ... or 0.000001 and often equal, else "continuous"; dates are "date", counted in days. A
+    multiples of 0.1, 0.01, ... or 0.000001 and often equal, else "continuous"; dates are "date", counted in days,
+    and so are instants, counted in the longest of days, hours, minutes, seconds and milliseconds that divides all. A
     column with a single value is kept, has probability 1, and accepts no other value.
 
     Args:
