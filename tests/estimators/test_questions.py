@@ -18,7 +18,7 @@ from tessella.estimators import TabularFlow
 from tessella.estimators.anomalies import contributions
 from tessella.estimators.any_order import mixture_of_codes
 from tessella.estimators.coding import NumberDistribution
-from tessella.estimators.questions import walks
+from tessella.estimators.questions import surprise, walks
 from tessella.models import AutoregressiveTable, CategoricalMixtureConfig
 
 MODELS = ["autoregressive", "mixture"]
@@ -234,12 +234,31 @@ def test_imputed_values_follow_their_conditional(flow):
 
 
 def test_a_surprise_is_zero_on_average_over_rows_of_the_model(flow):
+    """Or a little less, by what a network knows inside the parts of numbers."""
     rows = flow.encoding_.join(*flow._encode(flow.sample(400, random_state=8)))
     found = contributions(flow.model_, flow.encoding_, rows, torch.zeros(400), 1, 0)
     if isinstance(flow.model_, AutoregressiveTable):  # in other orders a network is another distribution
         assert float(found[:, -1].mean()) == pytest.approx(0, abs=0.25)
     else:
         assert found.mean(0).tolist() == pytest.approx([0] * 5, abs=0.25)
+    assert float(surprise(flow.model_, flow.encoding_, rows).mean()) == pytest.approx(-0.2, abs=0.4)
+
+
+def test_a_surprise_is_the_same_in_all_units_and_no_density_is_missed():
+    """Multiples of the units change the scores of rows with a price by a constant, and surprises by nothing."""
+    frame = shop(400)
+    small, large = (
+        small_flow(density="autoregressive", max_steps=20).fit(frame.assign(price=scale * frame["price"]))
+        for scale in (1.0, 1024.0)
+    )
+    found = [
+        flow.anomalies(frame.assign(price=scale * frame["price"]), top=400).sort_values("row")
+        for flow, scale in ((small, 1.0), (large, 1024.0))
+    ]
+    there = (frame["price"] > 0).to_numpy()
+    shift = (found[0]["score"].to_numpy() - found[1]["score"].to_numpy()) / np.log(1024)
+    assert np.allclose(shift, there, atol=0.01)
+    assert np.allclose(found[0]["surprise"], found[1]["surprise"], atol=0.05)
 
 
 @pytest.mark.parametrize("name", KNOWN)

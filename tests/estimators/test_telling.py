@@ -24,7 +24,7 @@ def frame() -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def flow(frame):
-    return small_flow(density="autoregressive", width=16, max_steps=400, learning_rate=1e-2).fit(frame)
+    return small_flow(density="autoregressive", width=16, max_steps=800, learning_rate=1e-2).fit(frame)
 
 
 @pytest.fixture(scope="module")

@@ -28,8 +28,9 @@ class AutoregressiveTable(nn.Module):
     Args:
         density: p_s of the rows of a table.
         natural: share of the training rows that are learned in the table's own order.
-        given: share of those that are learned with some columns first, as many as they may be, and both these and the
-            others in the table's order: what `complete` and `conditional` ask for. The rest are learned in any order.
+        given: share of those that are learned with some columns first, as many as they may be, then any one, then the
+            others, in the table's order but for the one: what `complete` and `conditional` ask for. Others are learned
+            in any order.
         orders: S where a call does not say.
         order: the columns of the density in the table's order; none: as they are.
     """
@@ -173,8 +174,9 @@ class AutoregressiveTable(nn.Module):
         rows, columns = like.shape
         kind, share = torch.rand(2, rows, 1, device=like.device)
         noise = torch.rand(rows, columns, device=like.device)
-        behind = columns * (noise > share)  # of columns that are not among those that come first
-        key = torch.where(kind < self.natural + self.given, self.rank + behind, noise)
+        place = self.rank + columns * (noise > share)  # behind, where a column is not among those that come first
+        asked = noise == noise.amax(1, keepdim=True)  # one of those behind, where there are any
+        key = torch.where(kind < self.natural + self.given, torch.where(asked, columns - 0.5, place), noise)
         return torch.where(kind < self.natural, self.rank, key).argsort(1)
 
     @property

@@ -24,8 +24,9 @@ class AutoregressiveConfig(TableConfig, kind="autoregressive"):
     natural: float = 0.5
     """Share of the training rows that are learned in the table's own order."""
     given: float = 0.5
-    """Share of those that are learned with some columns first, and else in the table's order, which is all that
-    questions ask for. What is left is learned in any order, at the expense of a short training."""
+    """Share of those that are learned with some columns first, then one that is asked about, and else in the table's
+    order, which is all that questions ask for. Others are learned in any order, at the expense of a short training.
+    """
     orders: int = 1
     """Orders that a likelihood is the mean of."""
     bins: int = 64

@@ -89,6 +89,16 @@ def draw(logits: Tensor) -> Tensor:
     return torch.searchsorted(below, level, right=True)[:, 0].clamp_max(below.shape[1] - 1)
 
 
+def entropy(log_prob: Tensor) -> Tensor:
+    """- sum_k P_k log P_k, (*batch, K) -> (*batch).
+
+    >>> entropy(torch.tensor([0.0, -torch.inf]))
+    tensor(0.)
+    """
+    found: Tensor = torch.special.entr(log_prob.exp()).sum(-1)
+    return found
+
+
 def alike(counts: Sequence[int]) -> list[list[int]]:
     """Variables with similarly many categories together.
 

@@ -43,6 +43,9 @@ class Walk(Protocol):
     def log_prob(self, column: int) -> Tensor:
         """log p of what the rows say about the column that was asked for, (B)."""
 
+    def excess(self, column: int) -> Tensor:
+        """How much more that surprises than values of the column do on average, (B); see `excess_surprise`."""
+
     def within(self, column: int, limit: Limit) -> Tensor:
         """log of the share of every part that meets a limit, (B, K) or, where it is the same for all rows, (1, K)."""
 
