@@ -6,12 +6,14 @@ import json
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.estimators.columns_for_tests import KNOWN
 
 from tessella.data import Column, Encoding
 from tessella.data.tables.columns import learn
+from tessella.data.tables.dates import UNITS, instant, milliseconds, unit, unit_name
+from tessella.data.tables.described import read_encoding
 from tessella.data.tables.values import Value
 
 Values = list[list[Value]]
@@ -57,6 +59,20 @@ def test_decode_undoes_encode(case: tuple[Encoding, Values]) -> None:
     batch = encoding.encode(values)
     assert encoding.decode(*batch) == values
     assert encoding.by_name(*batch) == {f"column {i}": column for i, column in enumerate(values)}
+
+
+@given(st.lists(st.datetimes(datetime.datetime(1, 1, 2)), min_size=2, max_size=9), st.sampled_from(list(UNITS)))
+def test_instants_come_back_in_their_unit(values: list[datetime.datetime], name: str) -> None:
+    """What is less than a unit is left out before; afterwards an instant counts as the last multiple before it."""
+    whole: list[Value] = [instant(milliseconds(value) // UNITS[name] * UNITS[name]) for value in values]
+    assume(len(set(whole)) > 1)
+    column = learn("when", whole, None, None)
+    assert column.decode(column.encode(whole)) == whole
+    assert UNITS[name] <= unit(column.step)
+    assert column.measure == f"masses on {unit_name(column.step)}"
+    assert read_encoding(Encoding((column,)).to_json()).columns == (column,)
+    if unit_name(column.step) == name:
+        assert column.decode(column.encode(values)) == whole
 
 
 @pytest.mark.parametrize("name", KNOWN)

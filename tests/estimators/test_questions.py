@@ -18,7 +18,7 @@ from tessella.estimators import TabularFlow
 from tessella.estimators.anomalies import contributions
 from tessella.estimators.any_order import mixture_of_codes
 from tessella.estimators.coding import NumberDistribution
-from tessella.estimators.questions import walks
+from tessella.estimators.questions import surprise, walks
 from tessella.models import AutoregressiveTable, CategoricalMixtureConfig
 
 MODELS = ["autoregressive", "mixture"]
@@ -226,20 +226,39 @@ def test_imputed_values_follow_their_conditional(flow):
     assert not drawn.isna().any().any()
     kinds, grid = ["large", "small"], np.concatenate([[0.0], np.linspace(0.01, 1500, 20_001)])
     joint = []
-    for kind in kinds:  # kind comes before price
+    for kind in kinds:  # price comes before kind
         asked = rows_like(row, kind=[kind] * len(grid), price=grid)
-        mass = density_of(flow, asked, "price", [*rest, "kind"]) * np.where(grid == 0, 1, 1500 / 20_000)
-        joint.append(density_of(flow, asked[:1], "kind", rest)[0] * mass.sum())
+        mass = density_of(flow, asked, "price", rest) * np.where(grid == 0, 1, 1500 / 20_000)
+        joint.append(float(mass @ density_of(flow, asked, "kind", [*rest, "price"])))
     assert abs((drawn["kind"] == "large").mean() - joint[0] / sum(joint)) < 0.04
 
 
 def test_a_surprise_is_zero_on_average_over_rows_of_the_model(flow):
+    """Or a little less, by what a network knows inside the parts of numbers."""
     rows = flow.encoding_.join(*flow._encode(flow.sample(400, random_state=8)))
     found = contributions(flow.model_, flow.encoding_, rows, torch.zeros(400), 1, 0)
     if isinstance(flow.model_, AutoregressiveTable):  # in other orders a network is another distribution
         assert float(found[:, -1].mean()) == pytest.approx(0, abs=0.25)
     else:
         assert found.mean(0).tolist() == pytest.approx([0] * 5, abs=0.25)
+    assert float(surprise(flow.model_, flow.encoding_, rows).mean()) == pytest.approx(-0.2, abs=0.4)
+
+
+def test_a_surprise_is_the_same_in_all_units_and_no_density_is_missed():
+    """Multiples of the units change the scores of rows with a price by a constant, and surprises by nothing."""
+    frame = shop(400)
+    small, large = (
+        small_flow(density="autoregressive", max_steps=20).fit(frame.assign(price=scale * frame["price"]))
+        for scale in (1.0, 1024.0)
+    )
+    found = [
+        flow.anomalies(frame.assign(price=scale * frame["price"]), top=400).sort_values("row")
+        for flow, scale in ((small, 1.0), (large, 1024.0))
+    ]
+    there = (frame["price"] > 0).to_numpy()
+    shift = (found[0]["score"].to_numpy() - found[1]["score"].to_numpy()) / np.log(1024)
+    assert np.allclose(shift, there, atol=0.01)
+    assert np.allclose(found[0]["surprise"], found[1]["surprise"], atol=0.05)
 
 
 @pytest.mark.parametrize("name", KNOWN)
@@ -287,6 +306,26 @@ def test_densities_without_conditionals_say_which_has_them(ask):
     flow = cell_flow(max_steps=1).fit(shop(60))
     with pytest.raises(ValueError, match='fit with density="autoregressive"'):
         ask(flow, shop(60))
+
+
+def test_a_day_is_all_its_instants_and_an_interval_of_days_has_the_last_one():
+    noon, hours = datetime.datetime(2026, 1, 5, 12), np.random.default_rng(0).integers(0, 24 * 7, 400)
+    frame = pd.DataFrame({"when": [noon + datetime.timedelta(hours=int(h)) for h in hours], "late": hours > 80})
+    flow = small_flow(density="autoregressive", max_steps=30).fit(frame)
+    first, last = datetime.date(2026, 1, 7), datetime.date(2026, 1, 8)
+    for said, days in ((first, {first}), ((first, last), {first, last})):
+        drawn = flow.sample(200, {"when": said}, random_state=0)["when"].dt
+        assert set(drawn.date) == days
+        assert drawn.hour.nunique() > 12
+    moment = datetime.datetime(2026, 1, 7, 3)
+    assert set(flow.sample(5, {"when": moment})["when"]) == {pd.Timestamp(moment)}
+
+
+def test_the_order_is_that_of_the_frame(learned, tmp_path):
+    learned.save(tmp_path)
+    for flow in (learned, TabularFlow.load(tmp_path, device="cpu")):
+        (order,) = flow.model_.some_orders(1)
+        assert [flow.encoding_.variables[column] for column in order] == list(range(5))
 
 
 def test_answers_are_saved_and_loaded(flow, tmp_path):

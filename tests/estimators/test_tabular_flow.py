@@ -259,16 +259,21 @@ def test_an_odd_value_is_found_and_named(fitted, library):
     columns["height"][7], columns["pay"][7] = 4000.0, 1500.0
     found = fitted[library].anomalies(FRAMES[library](columns), top=4)
     table = to_pandas(found)
-    assert list(table)[:4] == ["row", "score", "column_1", "contribution_1"]
+    assert list(table)[:5] == ["row", "score", "surprise", "column_1", "contribution_1"]
     assert (table["row"][0], table["column_1"][0]) == (7, "height")
-    assert table["score"].is_monotonic_increasing
+    assert table["surprise"].is_monotonic_decreasing
     assert table["contribution_1"][0] > 2
 
 
 def test_anomalies_of_an_array():
     table = np.random.default_rng(0).standard_normal((60, 2))
     found = small_flow(max_steps=2).fit(table).anomalies(table, top=3)
-    assert found.dtype.names == ("row", "score", "column_1", "contribution_1", "column_2", "contribution_2")
+    assert found.dtype.names == (
+        "row",
+        "score",
+        "surprise",
+        *("column_1", "contribution_1", "column_2", "contribution_2"),
+    )
     assert len(found) == 3
 
 

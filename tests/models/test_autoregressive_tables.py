@@ -1,7 +1,8 @@
 """Laws of the exact model in any order: mass one in every order, draws that agree, conditionals that are proper."""
 
 import pickle
-from itertools import permutations, product
+from dataclasses import replace
+from itertools import combinations, permutations, product
 from math import log
 
 import pytest
@@ -14,6 +15,7 @@ from tessella.bijections import CellBijection
 from tessella.configs import from_json, to_json
 from tessella.data import Rows, TableShape
 from tessella.densities import Gaussian
+from tessella.densities.walking import RowWalk
 from tessella.dequantizers import Dequantizer, FixedNoise, LaguerreConfig, VoronoiConfig
 from tessella.models import AutoregressiveConfig, AutoregressiveTable, TableConfig
 from tessella.training import Trainable, TrainingConfig, fit
@@ -202,16 +204,47 @@ def test_given_numbers_are_kept_and_matter():
 
 @torch.no_grad()
 def test_orders_are_drawn_in_the_shares_that_were_asked_for():
-    """In the table's order, with some columns first, or in any order, of which few look like the second."""
+    """In the table's order, with some columns first and one asked about, or in any order, half of which look so too."""
     rows, columns = torch.zeros(4000, 6), torch.arange(6)
-    for natural, given in ((1.0, 0.0), (0.25, 0.5), (0.0, 0.0)):
-        model = AutoregressiveTable(scattered(TableShape((2,) * 6)).density, natural, given)
+    for natural, given, own in ((1.0, 0.0, ()), (0.25, 0.5, ()), (0.25, 0.5, (3, 0, 5, 1, 4, 2)), (0.0, 0.0, ())):
+        model = AutoregressiveTable(scattered(TableShape((2,) * 6)).density, natural, given, order=own)
         orders = model._drawn_orders(rows)
         assert torch.equal(orders.sort(1).values, columns.expand(4000, 6))
-        descents = (orders.diff(dim=1) < 0).sum(1)
-        plain, one = (float((descents <= most).double().mean()) for most in (0, 1))
+        descents = (model.rank[orders].diff(dim=1) < 0).sum(1)
+        plain, some = (float((descents <= most).double().mean()) for most in (0, 2))
         assert plain >= natural - 0.03
-        assert natural + given - 0.03 < one < natural + given + (1 - natural - given) * 0.1 + 0.03
+        assert natural + given - 0.03 < some < natural + given + (1 - natural - given) * 0.5 + 0.03
+
+
+@torch.no_grad()
+def test_every_column_is_asked_about_right_after_any_others():
+    """All sets of known columns, and every other column after them, come up in training."""
+    model = AutoregressiveTable(scattered(TableShape((2,) * 4)).density, order=(2, 0, 3, 1))
+    seen = {
+        (tuple(order[:t]), order[t]) for order in model._drawn_orders(torch.zeros(6000, 4)).tolist() for t in range(4)
+    }
+    for size in range(4):
+        for known in combinations((2, 0, 3, 1), size):
+            assert {column for first, column in seen if first == known} >= set(range(4)) - set(known)
+
+
+@torch.no_grad()
+def test_a_table_has_an_order_of_its_own(monkeypatch):
+    """Likelihoods are those of that order; what is known comes in it, and so does what is drawn."""
+    own, batch = (2, 0, 3, 1), rows_of(MIXED, 60)
+    model = scattered(MIXED, config=replace(SMALL, order=own))
+    plain = AutoregressiveTable(model.density).eval()
+    assert model.some_orders(2)[0] == list(own)
+    torch.testing.assert_close(model.log_prob(*batch), in_order(plain, own, *batch).sum(-1))
+    _, log_prob = model.conditional(*batch, column=REAL, known=[3, 0, 2])
+    torch.testing.assert_close(log_prob, in_order(plain, [2, 0, 3, 1], *batch)[:, REAL])
+    walked = []
+    monkeypatch.setattr(RowWalk, "know", lambda walk, column: walked.append(column))
+    monkeypatch.setattr(RowWalk, "fill", lambda walk, columns: walked.extend(columns))
+    for known, expected in (((), own), ((3, 0), (0, 3, 2, 1))):
+        walked.clear()
+        model.complete(*batch, known=known)
+        assert walked == list(expected)
 
 
 @torch.no_grad()
@@ -278,7 +311,7 @@ def test_the_start_is_independent_columns_uniform_in_their_parts():
 
 def test_config_and_state_restore_the_model_bitwise(tmp_path):
     batch = rows_of(MIXED)
-    started = SMALL.start(MIXED, batch, batch)
+    started = replace(SMALL, order=(3, 1, 0, 2)).start(MIXED, batch, batch)
     save_file(started.model.state_dict(), tmp_path / "model.safetensors")
     config = from_json(TableConfig, to_json(started.config))
     assert config == started.config
@@ -389,6 +422,10 @@ BAD = {
     ),
     "orders": (lambda: scattered(PAIR).log_prob(ROWS, orders=0), "orders: got 0; expected at least 1"),
     "sizes": (lambda: AutoregressiveConfig().build(MIXED), "sizes: got 0, which leaves them to the rows; expected"),
+    "order": (
+        lambda: AutoregressiveConfig(order=(0, 0)).build(PAIR),
+        r"order: got \(0, 0\); expected every column once, 0 to 1",
+    ),
     "codes": (lambda: scattered(PAIR).log_prob(torch.tensor([[0, 2]])), "codes: value 2 at"),
     "numbers": (lambda: scattered(MIXED).log_prob(rows_of(MIXED)[0]), r"numbers: got none; expected \(B, 3\)"),
     "infinite": (

@@ -107,5 +107,6 @@ def odd_rows(found: list[dict[str, Any]]) -> list[str]:
     for row in found:
         named = [(row[f"column_{i}"], row[f"contribution_{i}"]) for i in (1, 2, 3) if f"column_{i}" in row]
         why = ", ".join(f"{column} (+{nats:.1f})" for column, nats in named if nats > 0)
-        lines.append(f"row {row['row']:>7,}  {row['score']:9.3f} nats   {why or 'no single column'}")
+        odd = f"{row['score']:9.3f} nats, surprise {row['surprise']:6.1f}"
+        lines.append(f"row {row['row']:>7,}  {odd}   {why or 'no single column'}")
     return lines

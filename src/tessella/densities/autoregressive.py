@@ -21,7 +21,7 @@ JEFFREYS = 0.5  # rows that every part is given before counting
 
 
 class PlacedRows(NamedTuple):
-    """Rows as the density sees them, their N columns in the table's order."""
+    """Rows as the density sees them, their N columns as it numbers them: categories, then numbers."""
 
     flat: Tensor
     """The part that each column is in, (B, N), counted through all columns: its category, or the part of its number."""
@@ -113,17 +113,14 @@ class Autoregressive(nn.Module):
         place = functional.pad(self._place(flat, placed.position), (self.categories, 0))
         return PlacedRows(torch.cat([categories, flat], 1), place, placed)
 
-    def forward(self, rows: PlacedRows, order: Tensor | None = None) -> Tensor:
-        """log p(x_j | those before j in the order) of every column, (B, N), in the table's order.
+    def forward(self, rows: PlacedRows, order: Tensor) -> Tensor:
+        """log p(x_j | those before j in the order) of every column, (B, N), columns as they are numbered.
 
         Args:
             rows: by their parts.
-            order: of the columns, one for each row, (B, N); None for the table's own.
+            order: of the columns, one for each row, (B, N).
         """
-        given = torch.arange(self.columns, device=rows.flat.device).expand_as(rows.flat) if order is None else order
-        states = self.net(self._told(rows, order), given)
-        if order is not None:
-            states = _back(states, order)
+        states = _back(self.net(self._told(rows, order), order), order)
         log_prob: Tensor = self.logits(states, self.head.all(self.groups), self.bias, rows.flat - self.offset)
         if rows.numbers is None:
             return log_prob
@@ -139,8 +136,12 @@ class Autoregressive(nn.Module):
 
     def log_table(self, column: int, state: Tensor) -> Tensor:
         """log P of every part of a column from its state, (B, width) -> (B, K)."""
+        return self.part_logits(column, state).log_softmax(-1)
+
+    def part_logits(self, column: int, state: Tensor) -> Tensor:
+        """The same up to a number for each row, which is all that a draw needs."""
         own = self.logits.own(column)
-        return functional.linear(state, self.head.some(self.groups, own), self.bias[own]).log_softmax(-1)
+        return functional.linear(state, self.head.some(self.groups, own), self.bias[own])
 
     def arrange(self, found: Sequence[NumberDistribution], groups: Sequence[Tensor]) -> None:
         """Bins, atoms and groups of the numbers, as many as `sizes` says."""
@@ -156,10 +157,9 @@ class Autoregressive(nn.Module):
         total = (len(rows.flat) + JEFFREYS * count.double()).repeat_interleave(count)
         self.bias.copy_((n + JEFFREYS).log() - total.log())
 
-    def _told(self, rows: PlacedRows, order: Tensor | None) -> Tensor:
-        """What the network is told about values: of all columns, or of those in an order (B, n): (B, n, width)."""
-        both = (rows.flat, rows.place) if order is None else (x.gather(1, order) for x in (rows.flat, rows.place))
-        told: Tensor = self.embed(self.groups, *both)
+    def _told(self, rows: PlacedRows, order: Tensor) -> Tensor:
+        """What the network is told about the values of columns in an order (B, n): (B, n, width)."""
+        told: Tensor = self.embed(self.groups, *(x.gather(1, order) for x in (rows.flat, rows.place)))
         return told
 
     def _place(self, flat: Tensor, position: Tensor) -> Tensor:
@@ -228,7 +228,7 @@ def _categorical(shape: TableShape) -> list[int]:
 
 
 def _back(states: Tensor, order: Tensor) -> Tensor:
-    """States (B, N, width) in an order, in the table's."""
+    """States (B, N, width) in an order, as their columns are numbered."""
     rows, columns = order.shape
     place = order.argsort(1) + columns * torch.arange(rows, device=order.device)[:, None]
     return states.flatten(0, 1).index_select(0, place.flatten()).view_as(states)

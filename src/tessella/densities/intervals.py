@@ -67,7 +67,8 @@ def log_density(where: Places, shape: Tensor) -> Tensor:
 
 def cumulative(t: Tensor, shape: Tensor) -> Tensor:
     """F(t) = (1 - e) (G_t - G_0) / (G_1 - G_0) + e t,  G_t = G((z(t) - m) / s): (*batch), in double precision."""
-    here, first, last = (_level(x, shape) for x in (t, torch.zeros_like(t), torch.ones_like(t)))
+    m, log_s = (part.double() for part in bounded(shape))
+    here, first, last = (_level(z, m, log_s) for z in (_logit(t), -END, END))
     return (1 - EVEN) * (here - first) / (last - first) + EVEN * t
 
 
@@ -79,9 +80,9 @@ def draw(shape: Tensor, first: Tensor | None = None, last: Tensor | None = None)
         first, last: where t is to lie, (*batch) each; without them anywhere in [0, 1).
     """
     m, log_s = (part.double() for part in bounded(shape))
-    nothing, everything = torch.zeros_like(m), torch.ones_like(m)
-    first, last = nothing if first is None else first, everything if last is None else last
-    low, high, least, most = (_level(t, shape) for t in (first, last, nothing, everything))
+    least, most = (_level(z, m, log_s) for z in (-END, END))
+    low, high = (end if t is None else _level(_logit(t), m, log_s) for t, end in ((first, least), (last, most)))
+    first, last = torch.zeros_like(m) if first is None else first, torch.ones_like(m) if last is None else last
     level = low + torch.rand_like(m) * (high - low)
     t = (torch.sigmoid(m + torch.logit(level) * log_s.exp()) - SHY) / (1 - 2 * SHY)
     even, logistic = EVEN * (last - first), (1 - EVEN) * (high - low) / (most - least)
@@ -89,10 +90,14 @@ def draw(shape: Tensor, first: Tensor | None = None, last: Tensor | None = None)
     return torch.minimum(torch.maximum(t, first), last).clamp_max(1 - torch.finfo(t.dtype).eps)
 
 
-def _level(t: Tensor, shape: Tensor) -> Tensor:
-    """G((z(t) - m) / s), the logistic's distribution function at t."""
-    m, log_s = (part.double() for part in bounded(shape))
-    return torch.sigmoid((torch.logit(SHY + (1 - 2 * SHY) * t) - m) * torch.exp(-log_s))
+def _level(z: Tensor | float, m: Tensor, log_s: Tensor) -> Tensor:
+    """G((z - m) / s), the logistic's distribution function."""
+    return torch.sigmoid((z - m) * torch.exp(-log_s))
+
+
+def _logit(t: Tensor) -> Tensor:
+    """z(t)."""
+    return torch.logit(SHY + (1 - 2 * SHY) * t)
 
 
 def bounded(shape: Tensor) -> tuple[Tensor, Tensor]:

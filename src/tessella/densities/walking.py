@@ -8,7 +8,8 @@ from torch import Tensor
 from tessella.contracts import Batch
 from tessella.data.tables.limits import Limit
 from tessella.densities import intervals
-from tessella.densities.autoregressive import Autoregressive
+from tessella.densities.autoregressive import Autoregressive, PlacedRows
+from tessella.densities.surprises import excess
 from tessella.nets.ragged import draw
 
 
@@ -26,6 +27,7 @@ class RowWalk:
     def __init__(self, density: Autoregressive, *batch: Tensor):
         self.density, self.walk = density, density.net.walk(len(batch[0]))
         self.codes, self.numbers = (*(part.clone() for part in batch), None)[:2]
+        self.placed: PlacedRows | None = None  # the rows as the density sees them, until something is written
         self.state: Tensor = density.bias
         self.table: Tensor = density.bias
 
@@ -52,7 +54,16 @@ class RowWalk:
 
     def log_prob(self, column: int) -> Tensor:
         """log p of what the rows say about the column that was asked for, (B)."""
-        return self.density.log_value(self.density.place(*self.batch), column, self.state, self.table)
+        return self.density.log_value(self._place(), column, self.state, self.table)
+
+    def excess(self, column: int) -> Tensor:
+        """How much more that surprises than values of the column do on average, (B); see `excess_surprise`."""
+        part = self._place().flat[:, column] - self.density.offset[column]
+        inside, dense = torch.zeros_like(self.table[0]).double(), torch.zeros_like(self.table[0]).bool()
+        if column >= self.density.categories and self.density.numbers is not None:
+            bins = self.density.numbers.of(column - self.density.categories)
+            inside[: bins.parts], dense[: bins.parts] = bins.mean_log_spread, bins.dense
+        return excess(self.log_prob(column).double(), self.table.double(), part, inside, dense)
 
     def within(self, column: int, limit: Limit) -> Tensor:
         """log of the share of every part that meets a limit, (B, K) or, where it is the same for all rows, (1, K)."""
@@ -73,7 +84,7 @@ class RowWalk:
     def draw(self, column: int, part: Tensor, limit: Limit | None = None) -> None:
         """Write a value of these parts (B) of the column that was asked for into the rows, inside a limit."""
         assert self.codes is not None
-        density = self.density
+        density, self.placed = self.density, None
         if column < density.categories:
             self.codes[:, density.variables[column]] = part
             return
@@ -93,15 +104,22 @@ class RowWalk:
     def fill(self, columns: Sequence[int]) -> None:
         """Draw columns, one after another."""
         for column in columns:
-            self.draw(column, draw(self.ask(column)))
+            self.state = self.walk.ask(column)
+            self.draw(column, draw(self.density.part_logits(column, self.state)))
             self.tell(column)
 
     def put(self, tokens: Sequence[int], values: Tensor) -> None:
         """Write a column into the rows as it stands there, codes first and then numbers, (B, tokens)."""
-        first = len(self.density.shape.counts)
+        first, self.placed = len(self.density.shape.counts), None
         for token, value in zip(tokens, values.to(self.density.bias.device).T, strict=True):
             part = self.batch[int(token >= first)]
             part[:, token - first if token >= first else token] = value.to(part.dtype)
+
+    def _place(self) -> PlacedRows:
+        """The rows as they are now, by their parts."""
+        if self.placed is None:
+            self.placed = self.density.place(*self.batch)
+        return self.placed
 
     def _ranges(self, column: int, limit: Limit) -> tuple[Tensor, Tensor]:
         """The tails, bins and atoms of a number, counted through all columns, and which t of each meet the limit."""

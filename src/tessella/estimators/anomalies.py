@@ -8,12 +8,17 @@ from torch import Tensor
 from tessella.data import Encoding
 from tessella.estimators.marginals import Marginals
 from tessella.estimators.network import Model, log_likelihood
-from tessella.estimators.questions import answers, excess_surprise
+from tessella.estimators.questions import answers, excess_surprise, surprise
 from tessella.models.semidiscrete import log_mean_exp
-from tessella.training.randomness import derived_seed, fork_rng, seed_noise
+from tessella.training.randomness import derived_seed, fork_rng
 
 REPLACEMENTS = 16
 REASONS = 3
+
+
+def oddness(model: Model, encoding: Encoding, rows: Tensor, scores: Tensor) -> Tensor:
+    """What rows (B, G + R) are ranked by, in nats, (B): by `surprise` where the model can be asked, else by -score."""
+    return surprise(model, encoding, rows) if answers(model) else -scores.double()
 
 
 def contributions(model: Model, encoding: Encoding, rows: Tensor, scores: Tensor, samples: int, seed: int) -> Tensor:
@@ -28,16 +33,14 @@ def contributions(model: Model, encoding: Encoding, rows: Tensor, scores: Tensor
         rows: odd rows, (B, G + R).
         scores: their log-likelihood, (B).
         samples: of the bound.
-        seed: of the draws and of the bound's noise.
+        seed: of what replaces values, and of the bound's noise.
     """
     if not answers(model):
         return _by_replacing(model, encoding, rows, scores, samples, seed)
     result = torch.zeros(len(rows), len(encoding.columns), dtype=torch.float64)
-    with fork_rng(model.device):
-        seed_noise(derived_seed(seed, "surprise"), model.device)
-        for column in range(len(encoding.columns)):
-            if encoding.tokens(column):
-                result[:, column] = excess_surprise(model, encoding, rows, column)
+    for column in range(len(encoding.columns)):
+        if encoding.tokens(column):
+            result[:, column] = excess_surprise(model, encoding, rows, column)
     return result
 
 

@@ -57,7 +57,8 @@ def learn_autoregressive(
     chosen = effort(len(rows[0][0]), on_gpu(plan.device), plan.time_budget)
     size = settings.width or chosen.width, settings.layers or chosen.layers, chosen.dropout
     train, validation = (_some(batch, ROWS_FOR_START) for batch in rows)
-    started = AutoregressiveConfig(*size).start(encoding.shape, train, validation)
+    order = sorted(range(len(encoding.variables)), key=encoding.variables.__getitem__)
+    started = AutoregressiveConfig(*size, order=tuple(order)).start(encoding.shape, train, validation)
     model, config = started.model, started.config
     assert isinstance(model, AutoregressiveTable)
     assert isinstance(config, AutoregressiveConfig)

@@ -21,7 +21,18 @@ from tessella.estimators.coding import CodedRows
 from tessella.estimators.marginals import Marginals
 from tessella.estimators.network import Model
 from tessella.estimators.questions.given import Given
-from tessella.estimators.questions.walks import Exact, answers, completed, drawn, exact, home, pieces, told, variable
+from tessella.estimators.questions.walks import (
+    Exact,
+    answers,
+    completed,
+    drawn,
+    exact,
+    home,
+    in_order,
+    pieces,
+    told,
+    variable,
+)
 from tessella.models import SemiDiscrete
 
 MOST_DRAWS = 40_000  # before rejection gives up; or 20 for every row asked for
@@ -104,7 +115,7 @@ class AskedConditions:
 
     def __init__(self, model: Exact, encoding: Encoding, given: Given, temperature: float = 1.0):
         self.model, self.encoding, self.temperature = model, encoding, temperature
-        self.known = sorted(variable(encoding, column) for column in given.values)
+        self.known = [variable(encoding, column) for column in given.values]
         self.limits = {variable(encoding, column): limit.to(home(model)) for column, limit in given.limits.items()}
         self.row = torch.zeros(1, encoding.shape.variables, dtype=torch.float64)
         for column, values in given.values.items():
@@ -121,7 +132,7 @@ class AskedConditions:
         found, weights = [], []
         for piece in pieces(self.encoding.split(rows)):
             walk = told(self.model, piece, self.known)
-            masses = drawn(walk, sorted(self.limits), self.limits, self.temperature).double().cpu()
+            masses = drawn(walk, in_order(self.model, self.limits), self.limits, self.temperature).double().cpu()
             _check_possible(float(masses[0, 0].exp()))
             found.append(self.encoding.join(*walk.batch).cpu())
             weights.append(masses[1:].sum(0))

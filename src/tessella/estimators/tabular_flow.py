@@ -20,7 +20,7 @@ from tessella.data.tables.described import read_encoding
 from tessella.data.tables.values import Value, shown
 from tessella.dequantizers import VoronoiCells
 from tessella.estimators import frames, saving
-from tessella.estimators.anomalies import contributions, reasons
+from tessella.estimators.anomalies import contributions, oddness, reasons
 from tessella.estimators.asking import Asked
 from tessella.estimators.coding import CodedRows, Codes
 from tessella.estimators.learners import learn as train
@@ -65,7 +65,8 @@ class TabularFlow(Asked, DensityMixin, BaseEstimator):
     Types of columns, where `column_types` does not say: booleans are "boolean"; text is "categorical" ("ordinal" where
     the dtype has an order); integers, also those written as floats, are "ordinal" with at most 30 different values and
     "count" with more; other numbers are "ordinal" with at most 30 values of ten rows each, else "grid" if they are all
-    multiples of 0.1, 0.01, ... or 0.000001 and often equal, else "continuous"; dates are "date", counted in days. A
+    multiples of 0.1, 0.01, ... or 0.000001 and often equal, else "continuous"; dates are "date", counted in days,
+    and so are instants, counted in the longest of days, hours, minutes, seconds and milliseconds that divides all. A
     column with a single value is kept, has probability 1, and accepts no other value.
 
     Args:
@@ -219,20 +220,24 @@ class TabularFlow(Asked, DensityMixin, BaseEstimator):
 
     @limited_threads
     def anomalies(self, X: Any, top: int = 20, samples: int | None = None) -> Any:
-        """The least likely rows, and for each the columns that make it so: a frame of the library of `X`.
+        """The oddest rows, and for each the columns that make it so: a frame of the library of `X`.
 
-        Columns: `row` (position in X), `score` (nats), then `column_1`, `contribution_1`, ..., largest first. With an
-        autoregressive density or a mixture, a contribution is by how many nats the value surprises given all others,
-        -log p(value | others), beyond what values of that column would on average, given the same others: a number that
-        nobody could know is no reason. With other densities, by how many nats the row would be likelier with ordinary
-        values in that column, drawn from the column alone.
+        Columns: `row` (position in X), `score` (nats), `surprise` (nats, largest first), then `column_1`,
+        `contribution_1`, ..., largest first. With an autoregressive density or a mixture, a contribution is by how many
+        nats the value surprises given all others, -log p(value | others), beyond what values of that column would on
+        average, given the same others: a number that nobody could know is no reason. The surprise of a row is the same
+        of every column given those before it, together; other than the score it has no units, and a missing number,
+        which has a mass where others have a density, hides nothing. With other densities the surprise is -score, and a
+        contribution by how many nats the row would be likelier with ordinary values in that column, drawn from the
+        column alone.
         """
         batch, samples = self._encode(X), self._samples(samples)
         scores = log_likelihood(self.model_, batch, samples, self.seed_)
-        oddest = scores.argsort()[: max(0, top)]
-        rows = self.encoding_.join(*batch)[oddest]
-        shares = contributions(self.model_, self.encoding_, rows, scores[oddest], samples, self.seed_)
-        found = {"row": oddest.tolist(), "score": scores[oddest].tolist()}
+        rows = self.encoding_.join(*batch)
+        odd = oddness(self.model_, self.encoding_, rows, scores)
+        oddest = odd.argsort(descending=True, stable=True)[: max(0, top)]
+        shares = contributions(self.model_, self.encoding_, rows[oddest], scores[oddest], samples, self.seed_)
+        found = {"row": oddest.tolist(), "score": scores[oddest].tolist(), "surprise": odd[oddest].tolist()}
         return frames.write_new(frames.library_of(X), found | reasons(self.encoding_, shares))
 
     def embedding(self, column: str) -> Embedding:

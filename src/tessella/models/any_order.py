@@ -1,6 +1,6 @@
 """Rows of a mixed table by an exact density in any order: trained, scored, drawn, asked."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -13,8 +13,9 @@ from tessella.nets.ragged import ragged_cells
 from tessella.progress import counted
 
 NUMBERS_AT_ONCE = {"cpu": 2**21}  # a few times what the cache of a core holds
-NUMBERS_AT_ONCE_ELSEWHERE = 2**28
-FEWEST_DRAWN = 256  # rows at once, so that the time is not that of starting operations
+NUMBERS_ELSEWHERE = 2**28
+NUMBERS_DRAWN_AT_ONCE = {"cpu": 2**23}  # what cores share; with fewer rows the time is that of starting operations
+FEWEST_DRAWN = 256
 ORDERS_SEED = 2026
 
 
@@ -27,20 +28,34 @@ class AutoregressiveTable(nn.Module):
     Args:
         density: p_s of the rows of a table.
         natural: share of the training rows that are learned in the table's own order.
-        given: share of those that are learned with some columns first, as many as they may be, and both these and the
-            others in the table's order: what `complete` and `conditional` ask for. The rest are learned in any order.
+        given: share of those that are learned with some columns first, as many as they may be, then any one, then the
+            others, in the table's order but for the one: what `complete` and `conditional` ask for. Others are learned
+            in any order.
         orders: S where a call does not say.
+        order: the columns of the density in the table's order; none: as they are.
     """
 
     exact = True
     started: Tensor
+    rank: Tensor
 
-    def __init__(self, density: Autoregressive, natural: float = 0.5, given: float = 0.5, orders: int = 1):
+    def __init__(
+        self,
+        density: Autoregressive,
+        natural: float = 0.5,
+        given: float = 0.5,
+        orders: int = 1,
+        order: Sequence[int] = (),
+    ):
         super().__init__()
         if not (natural >= 0 and given >= 0 and natural + given <= 1):
             raise ValueError(f"natural, given: got {natural} and {given}; expected shares, together at most 1")
         _check_orders(orders)
+        order = tuple(order) or tuple(range(density.columns))
+        if sorted(order) != list(range(density.columns)):
+            raise ValueError(f"order: got {order!s:.80}; expected every column once, 0 to {density.columns - 1}")
         self.density, self.natural, self.given, self.orders = density, natural, given, orders
+        self.register_buffer("rank", torch.tensor(order).argsort(), persistent=False)  # of a column in that order
         self.register_buffer("started", torch.zeros((), dtype=torch.bool))
 
     @property
@@ -99,7 +114,7 @@ class AutoregressiveTable(nn.Module):
             known: columns that are kept, by their place among those of the density.
         """
         self._check_columns("known", known)
-        rows, known = len(batch[0]), sorted(known)
+        rows, known = len(batch[0]), self.in_order(known)
         if rows < 1:
             raise ValueError(f"rows: got {rows}; expected at least 1")
         orders = self.some_orders(self.orders)
@@ -131,47 +146,49 @@ class AutoregressiveTable(nn.Module):
         """
         self._check_columns("known, column", [*known, column])
         parts: list[Batch] = list(zip(*(part.split(self._rows_at_once) for part in batch), strict=True))
-        found = [self.density.conditional(self.density.place(*part), column, sorted(known)) for part in parts]
+        known = self.in_order(known)
+        found = [self.density.conditional(self.density.place(*part), column, known) for part in parts]
         return torch.cat([table for table, _ in found]).exp(), torch.cat([log_prob for _, log_prob in found])
+
+    def in_order(self, columns: Iterable[int]) -> list[int]:
+        """Columns of the density in the table's order."""
+        return sorted(columns, key=self.rank.tolist().__getitem__)
 
     def some_orders(self, number: int) -> list[list[int]]:
         """The first so many of the model's orders, its own sequence of them."""
         _check_orders(number)
-        generator, columns = torch.Generator().manual_seed(ORDERS_SEED), torch.arange(self.density.columns)
-        noise = torch.rand(number, len(columns) + 1, generator=generator)
+        generator, rank = torch.Generator().manual_seed(ORDERS_SEED), self.rank.cpu()
+        noise = torch.rand(number, len(rank) + 1, generator=generator)
         behind = noise[:, 1:] > noise[:, :1]
         behind[0] = False
-        orders: list[list[int]] = (columns + len(columns) * behind).argsort(1).tolist()
+        orders: list[list[int]] = (rank + len(rank) * behind).argsort(1).tolist()
         return orders
 
     def _log_prob(self, batch: Batch, orders: Sequence[Sequence[int]]) -> Tensor:
         rows = self.density.place(*batch)
-        others = (torch.tensor(order, device=self.device).expand_as(rows.flat) for order in orders[1:])
-        return log_mean_exp(torch.stack([self.density(rows, order).sum(-1) for order in (None, *others)]))
+        every = (torch.tensor(order, device=self.device).expand_as(rows.flat) for order in orders)
+        return log_mean_exp(torch.stack([self.density(rows, order).sum(-1) for order in every]))
 
     def _drawn_orders(self, like: Tensor) -> Tensor:
         """An order for each row, (B, N), drawn on the device by sorting numbers: no host sync."""
         rows, columns = like.shape
         kind, share = torch.rand(2, rows, 1, device=like.device)
-        noise, place = torch.rand(rows, columns, device=like.device), torch.arange(columns, device=like.device)
-        behind = columns * (noise > share)  # of columns that are not among those that come first
-        key = torch.where(kind < self.natural + self.given, place + behind, noise)
-        return torch.where(kind < self.natural, place, key).argsort(1)
+        noise = torch.rand(rows, columns, device=like.device)
+        place = self.rank + columns * (noise > share)  # behind, where a column is not among those that come first
+        asked = noise == noise.amax(1, keepdim=True)  # one of those behind, where there are any
+        key = torch.where(kind < self.natural + self.given, torch.where(asked, columns - 0.5, place), noise)
+        return torch.where(kind < self.natural, self.rank, key).argsort(1)
 
     @property
     def _rows_at_once(self) -> int:
         numbers = 12 * self.density.columns * self.density.net.width + 3 * ragged_cells(self.density.counts)
-        return max(1, self._numbers_at_once // numbers)
+        return max(1, NUMBERS_AT_ONCE.get(self.device.type, NUMBERS_ELSEWHERE) // numbers)
 
     @property
     def _rows_drawn_at_once(self) -> int:
         """As many as leave the keys and values of a layer, and the probabilities of a column, in the cache."""
         numbers = 2 * self.density.columns * self.density.net.width + 3 * max(self.density.counts)
-        return max(FEWEST_DRAWN, self._numbers_at_once // numbers)
-
-    @property
-    def _numbers_at_once(self) -> int:
-        return NUMBERS_AT_ONCE.get(self.device.type, NUMBERS_AT_ONCE_ELSEWHERE)
+        return max(FEWEST_DRAWN, NUMBERS_DRAWN_AT_ONCE.get(self.device.type, NUMBERS_ELSEWHERE) // numbers)
 
     def _check_columns(self, name: str, columns: Sequence[int]) -> None:
         if len(set(columns)) < len(columns) or not all(0 <= column < self.density.columns for column in columns):

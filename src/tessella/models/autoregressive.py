@@ -24,8 +24,9 @@ class AutoregressiveConfig(TableConfig, kind="autoregressive"):
     natural: float = 0.5
     """Share of the training rows that are learned in the table's own order."""
     given: float = 0.5
-    """Share of those that are learned with some columns first, and else in the table's order, which is all that
-    questions ask for. What is left is learned in any order, at the expense of a short training."""
+    """Share of those that are learned with some columns first, then one that is asked about, and else in the table's
+    order, which is all that questions ask for. Others are learned in any order, at the expense of a short training.
+    """
     orders: int = 1
     """Orders that a likelihood is the mean of."""
     bins: int = 64
@@ -34,6 +35,8 @@ class AutoregressiveConfig(TableConfig, kind="autoregressive"):
     """Of the parts of a number, about: what the network learns about parts it learns about groups, see `PartGroups`."""
     sizes: tuple[tuple[int, int, int], ...] = ()
     """Bins, atoms and groups of each number: what `start` found in the rows."""
+    order: tuple[int, ...] = ()
+    """Of the columns of the density, which are categories and then numbers: the table's own. None: as they are."""
     fast: bool = True
     """On a GPU, attention multiplies in bfloat16 and trains with fused kernels."""
 
@@ -44,7 +47,7 @@ class AutoregressiveConfig(TableConfig, kind="autoregressive"):
                 f"{shape.numbers} numbers"
             )
         density = Autoregressive(shape, self.sizes, self.width, self.layers, self.dropout, self.fast)
-        return AutoregressiveTable(density, self.natural, self.given, self.orders)
+        return AutoregressiveTable(density, self.natural, self.given, self.orders, self.order)
 
     def start(self, shape: TableShape, train: Batch, validation: Batch, options: StartOptions | None = None) -> Started:
         """Independent columns; the bins and atoms of each number those that the validation rows like best."""

@@ -76,17 +76,27 @@ class _Rectangle(nn.Module):
         return -loss.view(len(table), -1).T
 
 
-def draw(log_prob: Tensor) -> Tensor:
-    """min {k : u < P_0 + ... + P_k}, u uniform: a category for each row, (B, K) -> (B).
+def draw(logits: Tensor) -> Tensor:
+    """min {k : u < P_0 + ... + P_k}, P = softmax(logits), u uniform: a category for each row, (B, K) -> (B).
 
     One random number for a row, where a race of categories takes one for each. Sums are in double precision.
 
     >>> draw(torch.tensor([[0.0, -torch.inf], [-torch.inf, 0.0]]))
     tensor([0, 1])
     """
-    below = log_prob.exp().cumsum(-1, dtype=torch.float64)
+    below = logits.softmax(-1).cumsum(-1, dtype=torch.float64)
     level = torch.rand(len(below), 1, dtype=below.dtype, device=below.device) * below[:, -1:]
     return torch.searchsorted(below, level, right=True)[:, 0].clamp_max(below.shape[1] - 1)
+
+
+def entropy(log_prob: Tensor) -> Tensor:
+    """- sum_k P_k log P_k, (*batch, K) -> (*batch).
+
+    >>> entropy(torch.tensor([0.0, -torch.inf]))
+    tensor(0.)
+    """
+    found: Tensor = torch.special.entr(log_prob.exp()).sum(-1)
+    return found
 
 
 def alike(counts: Sequence[int]) -> list[list[int]]:

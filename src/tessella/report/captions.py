@@ -100,7 +100,7 @@ def cells(overview: Overview) -> Markup:
 def oddest(overview: Overview) -> Markup:
     """What the bars are."""
     return _words(
-        f"The {len(overview['odd_rows'])} least likely of the {overview['scored_rows']:,} held-out rows; the typical "
+        f"The {len(overview['odd_rows'])} oddest of the {overview['scored_rows']:,} held-out rows; the typical "
         f"one has {number(overview['typical_score'], 1)} nats. In each, the columns that make it odd.",
         "A bar says by how many nats the row would be likelier with an ordinary value in that column. Rows are "
         "counted from 0.",

@@ -78,7 +78,7 @@ def cells(overview: Overview) -> Markup:
 
 
 def oddest(overview: Overview) -> Markup:
-    """The least likely rows, with reasons."""
+    """The rows that surprise most, with reasons."""
     largest = max([reason["contribution"] for row in overview["odd_rows"] for reason in row["reasons"]], default=1.0)
     names = _names(overview)
     shown = []

@@ -85,6 +85,17 @@ class NumberBins:
         tail = (code == 0) | (code == self.bins + 1)
         return torch.where(code > self.bins + 1, 0, torch.where(tail, beyond, -width.log()))
 
+    @property
+    def mean_log_spread(self) -> Tensor:
+        """E[log p(v | part)] of every part, (parts); on a grid that of the tails is the continuum's."""
+        tail, nothing = -self.span.log()[None] - 2, self.edges.new_zeros(len(self.atoms) + self.missing)
+        return torch.cat([tail, -self.edges.diff().log(), tail, nothing])
+
+    @property
+    def dense(self) -> Tensor:
+        """Whether each part has a density, (parts): bins and tails, unless they are on a grid."""
+        return (torch.arange(self.parts, device=self.edges.device) < self.bins + 2) & (not self.whole)
+
     def draw(self, codes: Tensor) -> Tensor:
         """A value of each of these parts, (B)."""
         return self.at(codes, torch.rand(len(codes), dtype=torch.float64))

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tessella.data.tables.dates import milliseconds
 from tessella.data.tables.values import Value
 
 
@@ -23,7 +24,7 @@ class CellError(ValueError):
 
 
 def as_numbers(values: Sequence[Value], dates: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers, or the ordinals of dates, with NaN where missing, and which values are neither: (rows,) each.
+    """Numbers, or the milliseconds of dates, with NaN where missing, and which values are neither: (rows,) each.
 
     >>> as_numbers([1, None, "x"], dates=False)
     (array([ 1., nan, nan]), array([False, False,  True]))
@@ -34,5 +35,7 @@ def as_numbers(values: Sequence[Value], dates: bool) -> tuple[np.ndarray, np.nda
     if not all(known.values()):
         alien = np.array([not known[type(value)] for value in values], dtype=bool)
         values = [None if gone else value for value, gone in zip(values, alien.tolist(), strict=True)]
-    plain = [value.toordinal() if isinstance(value, datetime.date) else value for value in values] if dates else values
+    plain = (
+        [milliseconds(value) if isinstance(value, datetime.date) else value for value in values] if dates else values
+    )
     return np.array(plain, dtype=np.float64), alien

@@ -1,8 +1,8 @@
 """What is learned about one column before any training: its type, its categories or its range and what it is made of.
 
 Numbers are neither discrete nor continuous: 92% zeros and a tail, prices on a grid of 0.01. So a column of numbers has
-masses on a grid (integers, days, multiples of 10^-d), or a density and masses on its atoms, the values that repeat.
-Everything that scores a table measures it so.
+masses on a grid (integers, days, minutes, multiples of 10^-d), or a density and masses on its atoms, the values that
+repeat. Everything that scores a table measures it so.
 """
 
 import datetime
@@ -16,6 +16,7 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 
 from tessella.data.tables.cells import CellError, as_numbers
+from tessella.data.tables.dates import date_step, from_iso, instant, unit, unit_name
 from tessella.data.tables.grids import DIGITS, EXACT, atoms_of, grid_step, on_grid, tied
 from tessella.data.tables.values import Value, from_json, nearest, printed, shown, to_json
 
@@ -39,8 +40,9 @@ class Column:
             those of each atom. Empty where nothing was counted.
         low, high: range of the numbers, in steps.
         whole: the numbers are integers.
-        instants: dates came as instants (date and time of day); what is modelled, and sampled, is the day.
-        step: all numbers of a count, grid or date column are multiples of it; encoded, they are integers.
+        instants: dates came as instants (date and time of day).
+        step: all numbers of a count, grid or date column are multiples of it; encoded, they are integers. Of dates it
+            is in days, and an instant between two steps counts as the first.
         atoms: values of a continuous column that repeat, rising; they have masses, the others a density.
     """
 
@@ -101,7 +103,9 @@ class Column:
         if self.kind == "continuous":
             values = "1 value" if len(self.atoms) == 1 else f"{len(self.atoms)} values"
             return f"a density, and a mass on {values}" if self.atoms else "a density"
-        grids = {"count": "integers", "date": "days", "grid": f"multiples of {self.step:g}"}
+        if self.kind == "date":
+            return f"masses on {unit_name(self.step)}"
+        grids = {"count": "integers", "grid": f"multiples of {self.step:g}"}
         return f"masses on {grids[self.kind]}" if self.number else ""
 
     def encode(self, values: Sequence[Value], unseen: str = "error") -> np.ndarray:
@@ -121,7 +125,11 @@ class Column:
         if not self.number:
             return [self.categories[code] for code in encoded.astype(np.int64).tolist()]
         kept = np.clip(encoded, self.low, self.high)
-        return [None if np.isnan(value) else self._value(float(value)) for value in kept]
+        gone = np.isnan(kept)
+        values = self._values(np.where(gone, self.low, kept))
+        for row in gone.nonzero()[0].tolist():
+            values[row] = None
+        return values
 
     def to_json(self) -> dict[str, Any]:
         """The column in JSON's types."""
@@ -153,6 +161,8 @@ class Column:
             with np.errstate(invalid="ignore"):
                 there = numbers == np.round(numbers) if self.kind == "count" else on_grid(numbers, self.step)
             refused |= ~there & ~np.isnan(numbers)
+        if self.kind == "date":
+            return numbers // unit(self.step), refused
         return (np.round(numbers / self.step) if self.discrete else numbers), refused
 
     def _objection(self, value: Value) -> str:
@@ -184,18 +194,19 @@ class Column:
         if not self.number:
             return self.named.get(text, self.named.get(text.lower(), text) if self.kind == "boolean" else text)
         try:
-            return datetime.date.fromisoformat(text) if self.kind == "date" else float(text)
+            return from_iso(text) if self.kind == "date" else float(text)
         except ValueError:
-            what = "a date like 2026-01-31" if self.kind == "date" else "a number"
+            what = "a date like 2026-01-31, or with a time of day" if self.kind == "date" else "a number"
             raise ValueError(f"column {self.name!r}: got {text!r}; expected {what}") from None
 
-    def _value(self, number: float) -> Value:
+    def _values(self, numbers: np.ndarray) -> list[Value]:
+        """Of numbers in steps, all of them there."""
         if self.kind == "date":
-            day = datetime.date.fromordinal(int(number))
-            return datetime.datetime.combine(day, datetime.time()) if self.instants else day
+            found = map(instant, (numbers * unit(self.step)).tolist())
+            return list(found if self.instants else (one.date() for one in found))
         if self.kind == "grid":
-            return round(number * self.step, DIGITS)
-        return round(number) if self.whole else number
+            return [round(number, DIGITS) for number in (numbers * self.step).tolist()]
+        return [round(number) for number in numbers.tolist()] if self.whole else list(numbers.tolist())
 
 
 def learn(name: str, values: list[Value], kind: str | None, order: list[Value] | None) -> Column:
@@ -265,7 +276,7 @@ def _step(name: str, present: list[Value]) -> float:
 
 def _learn_number(name: str, present: list[Value], kind: Kind, missing: int) -> Column:
     instants = any(isinstance(value, datetime.datetime) for value in present)
-    step = _step(name, present) if kind == "grid" else 1.0
+    step = _step(name, present) if kind == "grid" else date_step(present) if kind == "date" else 1.0
     numbers = Column(name, kind, frequencies=(missing, len(present)), step=step).encode(present)
     low, high = float(numbers.min()), float(numbers.max())
     if low == high:

@@ -1,12 +1,12 @@
 """An encoding from a file that anybody may have changed: every field is looked at before it is used."""
 
-import datetime
 from itertools import pairwise
 from math import isfinite
 from typing import Any, get_type_hints
 
 from tessella.configs import checked
 from tessella.data.tables.columns import Column
+from tessella.data.tables.dates import FIRST, LAST, STEPS, unit
 from tessella.data.tables.encoding import Encoding
 from tessella.data.tables.values import PLAIN, shown
 
@@ -43,10 +43,11 @@ def _check(column: Column) -> None:
         _refuse(column, f"categories ({shown(column.categories)})", f"none, since it is {column.kind}")
     if not (isfinite(column.low) and isfinite(column.high) and column.low <= column.high):
         _refuse(column, f"the range {column.low} to {column.high}", "a finite one")
-    if column.kind == "date" and not 1 <= column.low <= column.high <= datetime.date.max.toordinal():
+    if not (isfinite(column.step) and column.step > 0) or (column.kind == "date" and column.step not in STEPS):
+        what = "a day, hour, minute, second or millisecond, in days" if column.kind == "date" else "a positive number"
+        _refuse(column, f"the step {column.step}", what)
+    if column.kind == "date" and not FIRST <= column.low * unit(column.step) <= column.high * unit(column.step) <= LAST:
         _refuse(column, f"the range {column.low} to {column.high}", "days that there are")
-    if not (isfinite(column.step) and column.step > 0):
-        _refuse(column, f"the step {column.step}", "a positive number")
     rising = all(a < b for a, b in pairwise(column.atoms)) and all(map(isfinite, column.atoms))
     if not rising or (column.atoms and column.kind != "continuous"):
         _refuse(column, f"the atoms {shown(column.atoms)}", "rising numbers, of a continuous column")

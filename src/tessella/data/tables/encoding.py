@@ -56,6 +56,11 @@ class Encoding:
         return [i for i, column in enumerate(self.columns) if column.number]
 
     @cached_property
+    def variables(self) -> list[int]:
+        """Columns with more than one value, as models number them: categories, then numbers."""
+        return [*self.categorical, *self.numbers]
+
+    @cached_property
     def counts(self) -> tuple[int, ...]:
         """Categories of each categorical variable, (G,)."""
         own = tuple(len(self.columns[i].categories) for i in self.categorical)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from tessella.data import Column, Encoding
 from tessella.estimators import frames
-from tessella.estimators.anomalies import REASONS, contributions
+from tessella.estimators.anomalies import REASONS, contributions, oddness
 from tessella.estimators.baselines import PLAN
 from tessella.estimators.learning import Plan, limited_threads
 from tessella.estimators.network import log_likelihood
@@ -136,8 +136,8 @@ def _summary(column: Column, rows: int) -> ColumnSummary:
 
 
 def _oddest(flow: "TabularFlow", rows: Tensor, scores: Tensor, positions: Tensor) -> list[OddRow]:
-    """The least likely rows; `positions` says where in the table they are."""
-    oddest = scores.argsort()[:SHOWN_ROWS]
+    """The rows that surprise most; `positions` says where in the table they are."""
+    oddest = oddness(flow.model_, flow.encoding_, rows, scores).argsort(descending=True, stable=True)[:SHOWN_ROWS]
     again = log_likelihood(flow.model_, flow.encoding_.split(rows[oddest]), ODD_SAMPLES, flow.seed_)
     shares = torch.zeros(len(oddest), len(flow.columns_))
     if len(flow.columns_) <= EXPLAINED:

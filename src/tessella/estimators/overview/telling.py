@@ -8,8 +8,9 @@ from torch import Tensor
 
 from tessella.data import Encoding
 from tessella.estimators.network import Model
-from tessella.estimators.questions import Exact, answers, told, variable, variables
+from tessella.estimators.questions import Exact, answers, told, variable
 from tessella.models import AutoregressiveTable
+from tessella.nets.ragged import entropy
 
 ROWS = 256  # of the model's own, that an expectation is the mean over
 
@@ -38,15 +39,15 @@ def telling(model: Model, encoding: Encoding, rows: Tensor, names: Sequence[str]
         return None
     some = rows[:ROWS]
     columns = [variable(encoding, encoding.index(name)) for name in names]
-    every = range(len(variables(encoding)))
+    every = range(len(encoding.variables))
     share, together = [], []
     for j in columns:
         alone = _table(model, encoding, some[:1], j, [])
-        entropy = float(_entropy(alone)) or 1.0
+        most = float(entropy(alone)) or 1.0
         found = [0.0 if i == j else _divergence(_table(model, encoding, some, j, [i]), alone) for i in columns]
         rest = _table(model, encoding, some, j, [i for i in every if i != j])
-        share.append([min(1.0, one / entropy) for one in found])
-        together.append(min(1.0, _divergence(rest, alone) / entropy))
+        share.append([min(1.0, one / most) for one in found])
+        together.append(min(1.0, _divergence(rest, alone) / most))
     return Telling(names=list(names), share=list(map(list, zip(*share, strict=True))), together=together)
 
 
@@ -56,10 +57,6 @@ def _table(model: Exact, encoding: Encoding, rows: Tensor, column: int, known: l
         batch = (part.to(model.device) for part in encoding.split(rows))
         return model.conditional(*batch, column=column, known=known)[0].double().log().cpu()
     return told(model, encoding.split(rows), known).ask(column).double()
-
-
-def _entropy(table: Tensor) -> Tensor:
-    return -(table.exp() * table).nan_to_num(0.0).sum(-1)
 
 
 def _divergence(table: Tensor, alone: Tensor) -> float:

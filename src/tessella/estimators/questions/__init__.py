@@ -3,9 +3,9 @@
 from tessella.estimators.questions.balance import balanced, strata
 from tessella.estimators.questions.given import Given, read_given
 from tessella.estimators.questions.imputing import impute
-from tessella.estimators.questions.predicting import excess_surprise, medians, probabilities
+from tessella.estimators.questions.predicting import excess_surprise, medians, probabilities, surprise
 from tessella.estimators.questions.reading import read_rows
-from tessella.estimators.questions.walks import Exact, answers, exact, told, variable, variables
+from tessella.estimators.questions.walks import Exact, answers, exact, told, variable
 
 __all__ = [
     "Exact",
@@ -20,7 +20,7 @@ __all__ = [
     "read_given",
     "read_rows",
     "strata",
+    "surprise",
     "told",
     "variable",
-    "variables",
 ]

@@ -11,6 +11,7 @@ import torch
 
 from tessella.data import Column, Encoding
 from tessella.data.tables.cells import CellError
+from tessella.data.tables.dates import DAY, unit
 from tessella.data.tables.limits import Limit
 from tessella.data.tables.values import Value, shown
 from tessella.estimators.frames import plain_value
@@ -40,6 +41,8 @@ def read_given(encoding: Encoding, said: Mapping[str, Any]) -> Given:
     for name, value in said.items():
         index = encoding.index(name)
         column = encoding.columns[index]
+        if _is_day(column, value):
+            value = (value, value)
         if isinstance(value, tuple | list | set | frozenset):
             limit = _interval(column, value) if isinstance(value, tuple) else _some(column, list(value))
             limits |= {index: limit} if encoding.tokens(index) else {}
@@ -88,12 +91,23 @@ def _interval(column: Column, ends: tuple[Any, ...]) -> Limit:
     if not column.number:
         return _ordered(column, low, high)
     first = -inf if low is None else _steps(column, low)
-    last = inf if high is None else _steps(column, high)
+    last = inf if high is None else _steps(column, high) + _rest_of_day(column, high)
     if first > last or first > column.high or last < column.low:
         raise ValueError(f"given: {_beyond(column, f'between {low} and {high}')}")
     # Draws beyond what training saw are put at the ends of that, so these belong to an interval which holds them.
     first, last = -inf if first <= column.low else first, inf if last >= column.high else last
     return Limit.between(column, torch.tensor([first]).double(), torch.tensor([last]).double())
+
+
+def _is_day(column: Column, value: Any) -> bool:
+    """Whether it is a date without a time of day, where the column has one: all instants of that day are meant."""
+    day = isinstance(value, datetime.date) and not isinstance(value, datetime.datetime)
+    return day and column.kind == "date" and column.step < 1
+
+
+def _rest_of_day(column: Column, value: Any) -> int:
+    """Steps of a day after its first."""
+    return DAY // unit(column.step) - 1 if _is_day(column, value) else 0
 
 
 def _ordered(column: Column, low: Value, high: Value) -> Limit:
@@ -116,7 +130,7 @@ def _steps(column: Column, value: Value) -> float:
         what = "dates" if column.kind == "date" else "numbers"
         raise ValueError(f"given: column {column.name!r}: got {shown([value])}; expected {what}, low and high")
     if isinstance(value, datetime.date):
-        return float(value.toordinal())
+        return float(column.encode([value])[0])
     assert value is not None
     steps = float(value) / column.step
     return float(round(steps)) if abs(steps - round(steps)) < ROUNDING and column.discrete else steps

@@ -7,7 +7,7 @@ from tessella.data import Encoding
 from tessella.data.tables.limits import Limit
 from tessella.estimators.questions.patterns import by_pattern, known_besides
 from tessella.estimators.questions.predicting import median
-from tessella.estimators.questions.walks import ROWS_AT_ONCE, Exact, completed, drawn, home, told, variable, variables
+from tessella.estimators.questions.walks import ROWS_AT_ONCE, Exact, completed, drawn, home, in_order, told, variable
 from tessella.progress import counted
 
 ROUNDS = 32  # of draws, until a row is kept
@@ -43,7 +43,10 @@ class _Gap:
 
     def __init__(self, model: Exact, encoding: Encoding, columns: list[int]):
         self.model, self.encoding = model, encoding
-        self.known, self.gone = known_besides(encoding, columns), sorted(variable(encoding, i) for i in columns)
+        self.known, self.gone = (
+            known_besides(encoding, columns),
+            in_order(model, (variable(encoding, i) for i in columns)),
+        )
         self.limits = {
             variable(encoding, i): Limit.there(encoding.columns[i]).to(home(model))
             for i in columns
@@ -56,7 +59,7 @@ class _Gap:
         w = prod_(i > 1) P(x_i is there | those before): a draw that is kept with probability w is exact. A row that is
         not kept in 32 rounds has one of its draws by their weights.
         """
-        order = [*sorted(self.limits), *(column for column in self.gone if column not in self.limits)]
+        order = sorted(self.gone, key=lambda column: column not in self.limits)
         result, total, pending = rows.clone(), torch.zeros(len(rows)).double(), torch.arange(len(rows))
         for _ in range(ROUNDS):
             walk = told(self.model, self.encoding.split(rows[pending]), self.known)
@@ -72,7 +75,7 @@ class _Gap:
 
     def likeliest(self, rows: Tensor) -> Tensor:
         """The likeliest category or the median of one column after another, each given those before."""
-        walk, places = told(self.model, self.encoding.split(rows), self.known), variables(self.encoding)
+        walk, places = told(self.model, self.encoding.split(rows), self.known), self.encoding.variables
         for column in self.gone:
             table, place = walk.ask(column), places[column]
             if column in self.limits:

@@ -11,7 +11,9 @@ from tessella.baselines import CategoricalMixture
 from tessella.contracts import Batch
 from tessella.data.tables.bins import NumberDistribution
 from tessella.data.tables.limits import Limit
+from tessella.densities.surprises import excess
 from tessella.estimators.coding import CodedRows
+from tessella.nets.ragged import entropy
 
 EVERYTHING = Limit(torch.ones(1, 1), torch.tensor([-inf]).double(), torch.tensor([inf]).double())
 TINY = 1e-300  # where a limit leaves nothing anything is drawn, whose weight is 0
@@ -58,9 +60,19 @@ class MixtureWalk:
         if column < self.coding.categories:
             return log_prob
         distribution, member = self._number(column)
-        values = np.ascontiguousarray(self.encoding.values(self._place(column), self.rows.numpy()))
         mass = (member.to(distribution.log_mass) @ distribution.log_mass.exp()).log()
-        return log_prob + distribution.log_prob(torch.from_numpy(values)) - mass[code]
+        return log_prob + distribution.log_prob(self._values(column)) - mass[code]
+
+    def excess(self, column: int) -> Tensor:
+        """How much more that surprises than values of the column do on average, (B); see `excess_surprise`."""
+        if column < self.coding.categories:
+            return -self.log_prob(column) - entropy(self.table)
+        distribution, member = self._number(column)
+        group, mass = member.long().argmax(0), distribution.log_mass
+        inside = mass - (member.to(mass) @ mass.exp()).log()[group]  # log P(part | its code)
+        part = distribution.bins.codes(self._values(column))
+        bins, table = distribution.bins, self.table[:, group] + inside
+        return excess(self.log_prob(column), table, part, bins.mean_log_spread, bins.dense)
 
     def within(self, column: int, limit: Limit) -> Tensor:
         """log of the share of every code that meets a limit, (B, K) or, where it is the same for all rows, (1, K)."""
@@ -102,6 +114,10 @@ class MixtureWalk:
         number = column - self.coding.categories
         group = self.coding.groups[number]
         return self.coding.distributions[number], group == torch.arange(self.coding.counts[column])[:, None]
+
+    def _values(self, column: int) -> Tensor:
+        """What the rows say about a number, (B)."""
+        return torch.from_numpy(np.ascontiguousarray(self.encoding.values(self._place(column), self.rows.numpy())))
 
     def _place(self, column: int) -> int:
         """Which column of the table it is."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from torch import Tensor
 
 from tessella.data import Encoding
-from tessella.estimators.questions.walks import variable, variables
+from tessella.estimators.questions.walks import variable
 
 
 def by_pattern(unknown: Tensor) -> Iterator[tuple[Tensor, list[int]]]:
@@ -18,4 +18,4 @@ def by_pattern(unknown: Tensor) -> Iterator[tuple[Tensor, list[int]]]:
 def known_besides(encoding: Encoding, columns: list[int]) -> list[int]:
     """The columns of a model that are none of these columns of the table."""
     gone = {variable(encoding, column) for column in columns if encoding.tokens(column)}
-    return [column for column in range(len(variables(encoding))) if column not in gone]
+    return [column for column in range(len(encoding.variables)) if column not in gone]

@@ -9,11 +9,10 @@ from torch import Tensor
 from tessella.data import Column, Encoding
 from tessella.data.tables.limits import Limit
 from tessella.estimators.questions.patterns import by_pattern, known_besides
-from tessella.estimators.questions.walks import Exact, Walk, home, parts_drawn, pieces, told, variable
+from tessella.estimators.questions.walks import Exact, Walk, home, in_order, pieces, told, variable
 from tessella.progress import counted
 
 HALVINGS = 60  # of a number's range: no double is between its ends then
-DRAWS = 32  # of a column, to know how much its values surprise on average
 
 
 @torch.no_grad()
@@ -41,22 +40,31 @@ def medians(model: Exact, encoding: Encoding, rows: Tensor, unknown: Tensor, col
 
 @torch.no_grad()
 def excess_surprise(model: Exact, encoding: Encoding, rows: Tensor, column: int) -> Tensor:
-    """-log p(value | all others) - E[-log p(v | all others)], v ~ p(v | all others): (B).
+    """How much more a value surprises, given all others, than values of that column do on average there: (B), in nats.
 
-    In nats, whatever the units of the column, and 0 on average over rows of the model: a column of which nothing can be
-    known, like an identifier, is not odd in every row. The mean is over 32 draws.
+    See `densities.surprises`. A column of which nothing can be known, like an identifier, is not odd in every row.
     """
 
     def ask(walk: Walk, asked: int) -> Tensor:
-        table = walk.ask(asked)
-        own, expected = walk.log_prob(asked).double(), torch.zeros(len(table), dtype=torch.float64)
-        for _ in range(DRAWS):
-            walk.draw(asked, parts_drawn(table))
-            expected += walk.log_prob(asked).double().cpu() / DRAWS
-        return expected - own.cpu()
+        walk.ask(asked)
+        return walk.excess(asked).cpu()
 
     nothing = torch.zeros(len(rows), len(encoding.columns), dtype=torch.bool)
     return _asked(model, encoding, rows, nothing, column, ask)
+
+
+@torch.no_grad()
+def surprise(model: Exact, encoding: Encoding, rows: Tensor) -> Tensor:
+    """The sum of `excess_surprise` over the columns, each given those before it in the table's order: (B), in nats."""
+    columns, found = in_order(model, range(len(encoding.variables))), []
+    for piece in counted(pieces(encoding.split(rows))):
+        walk, total = told(model, piece, []), torch.zeros(len(piece[0]), dtype=torch.float64)
+        for column in columns:
+            walk.ask(column)
+            total += walk.excess(column).cpu()
+            walk.tell(column)
+        found.append(total)
+    return torch.cat(found)
 
 
 def median(walk: Walk, spec: Column, column: int, table: Tensor) -> Tensor:

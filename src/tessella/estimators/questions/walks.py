@@ -1,6 +1,6 @@
 """What questions ask of a model: one column after another, in an order of their own."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol, TypeGuard
 
 import torch
@@ -43,6 +43,9 @@ class Walk(Protocol):
     def log_prob(self, column: int) -> Tensor:
         """log p of what the rows say about the column that was asked for, (B)."""
 
+    def excess(self, column: int) -> Tensor:
+        """How much more that surprises than values of the column do on average, (B); see `excess_surprise`."""
+
     def within(self, column: int, limit: Limit) -> Tensor:
         """log of the share of every part that meets a limit, (B, K) or, where it is the same for all rows, (1, K)."""
 
@@ -84,14 +87,12 @@ def home(model: Exact) -> torch.device:
 
 def variable(encoding: Encoding, column: int) -> int:
     """Which of a model's columns is that of a table's, which has more than one value: categories, then numbers."""
-    if column in encoding.categorical:
-        return encoding.categorical.index(column)
-    return len(encoding.categorical) + encoding.numbers.index(column)
+    return encoding.variables.index(column)
 
 
-def variables(encoding: Encoding) -> list[int]:
-    """The columns of the table that are columns of a model, in the model's order."""
-    return [*encoding.categorical, *encoding.numbers]
+def in_order(model: Exact, columns: Iterable[int]) -> list[int]:
+    """Columns of a model, those first that others are asked about given them; to a mixture it makes no difference."""
+    return model.in_order(columns) if isinstance(model, AutoregressiveTable) else sorted(columns)
 
 
 def pieces(batch: Batch) -> Iterator[Batch]:
@@ -104,7 +105,7 @@ def completed(model: Exact, encoding: Encoding, rows: Tensor, known: Sequence[in
     batch = encoding.split(rows)
     if isinstance(model, AutoregressiveTable) and temperature == 1:
         return encoding.join(*model.complete(*(part.to(model.device) for part in batch), known=known)).cpu()
-    rest, found = [column for column in range(len(variables(encoding))) if column not in known], []
+    rest, found = in_order(model, set(range(len(encoding.variables))).difference(known)), []
     for piece in counted(pieces(batch)):
         walked = told(model, piece, known)
         drawn(walked, rest, {}, temperature)
@@ -113,9 +114,9 @@ def completed(model: Exact, encoding: Encoding, rows: Tensor, known: Sequence[in
 
 
 def told(model: Exact, batch: Batch, known: Sequence[int]) -> Walk:
-    """A walk that has told the known columns, in the model's order."""
+    """A walk that has told the known columns, in the table's order."""
     started = walk(model, batch)
-    for column in sorted(known):
+    for column in in_order(model, known):
         started.know(column)
     return started
 
@@ -141,4 +142,4 @@ def drawn(walked: Walk, columns: Sequence[int], limits: Mapping[int, Limit], tem
 
 def parts_drawn(table: Tensor) -> Tensor:
     """A part for each row, P(k) ~ exp(table_k): (B, K) -> (B); any where a limit left nothing, which weighs 0."""
-    return draw(table - table.amax(-1, keepdim=True))
+    return draw(table)
