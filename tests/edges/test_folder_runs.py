@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,8 +13,9 @@ import torch
 from safetensors.torch import load_file, save_file
 from tests.edges.folders_for_tests import copied
 
+from tessella.cli.train import TrainCommand, _train
 from tessella.data import load_table
-from tessella.folders import BrokenFolderError
+from tessella.folders import BrokenFolderError, BusyFolderError
 from tessella.models import TableConfig, TransformerConfig
 from tessella.runs import DataConfig, RunConfig, load_run, train_run
 from tessella.training import RunFolder, TrainingConfig
@@ -82,6 +85,21 @@ def test_a_folder_that_cannot_be_written_is_known_before_the_start(tmp_path, mon
     monkeypatch.setattr(TransformerConfig, "start", lambda *_: pytest.fail("it was started"))
     with pytest.raises(OSError, match="cannot be made"):
         train(tmp_path / "file" / "run")
+
+
+def test_a_busy_folder_is_refused_before_anything_is_read(run, tmp_path):
+    """Also one with a checkpoint, that a run could go on from."""
+    folder = copied(run, tmp_path / "run")
+    code = "import sys; from pathlib import Path; from tessella.folders import claimed\n"
+    code += "with claimed(Path(sys.argv[1])): print('claimed', flush=True); sys.stdin.read()"
+    other = subprocess.Popen([sys.executable, "-c", code, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert other.stdout is not None
+    assert other.stdout.readline() == b"claimed\n"
+    with pytest.raises(BusyFolderError, match=f"process {other.pid} on .* is writing there"):
+        _train(TrainCommand("no-such-table", out=folder))
+    other.communicate()
+    with pytest.raises(ValueError, match="no-such-table"):
+        _train(TrainCommand("no-such-table", out=folder))
 
 
 def test_a_run_that_cannot_be_saved_is_put_elsewhere(tmp_path, monkeypatch):

@@ -5,10 +5,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from tessella import checks
 from tessella.data import Encoding
 from tessella.estimators.marginals import Marginals
 from tessella.estimators.network import Model, log_likelihood
 from tessella.estimators.questions import answers, excess_surprise
+from tessella.models.restoring import sound
 from tessella.models.semidiscrete import log_mean_exp
 from tessella.training.randomness import derived_seed, fork_rng, seed_noise
 
@@ -33,11 +35,12 @@ def contributions(model: Model, encoding: Encoding, rows: Tensor, scores: Tensor
     if not answers(model):
         return _by_replacing(model, encoding, rows, scores, samples, seed)
     result = torch.zeros(len(rows), len(encoding.columns), dtype=torch.float64)
-    with fork_rng(model.device):
+    with fork_rng(model.device), sound("anomalies"):
         seed_noise(derived_seed(seed, "surprise"), model.device)
         for column in range(len(encoding.columns)):
             if encoding.tokens(column):
                 result[:, column] = excess_surprise(model, encoding, rows, column)
+        checks.finite("contributions", result)
     return result
 
 

@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -68,7 +69,19 @@ def train_run(
         validations: plan the run, with so many validations: as many steps as its time budget has room for, where it
             has one, and warm-up and validations to suit. None: train exactly as the config says.
     """
-    _check_new(RunFolder(folder))
+    with claimed_for_run(folder):
+        return _train(config, table, folder, validations)
+
+
+def claimed_for_run(folder: Path) -> AbstractContextManager[None]:
+    """While entered, no other run may write into the folder: claimed by the first process of a run, for all of them.
+
+    Whoever reads data for a run claims the folder before that: it can be written, and is nobody else's.
+    """
+    return RunFolder(folder, writes=int(os.environ.get("LOCAL_RANK", "0")) == 0).claimed()
+
+
+def _train(config: RunConfig, table: Table, folder: Path, validations: int | None) -> tuple[TrainedRun, FitResult]:
     torch.manual_seed(config.training.seed)
     rows = table.train.tensors, table.validation.tensors
     started = config.model.start(table.encoding.shape, *rows, StartOptions(seed=config.training.seed))
@@ -90,13 +103,6 @@ def train_run(
     if result.unsaved:
         raise OSError(f"{folder}: cannot be written ({result.unsaved}); {_rescued(started.model, folder)}")
     return TrainedRun(folder, config, table.encoding, started.model), result
-
-
-def _check_new(folder: RunFolder) -> None:
-    """A folder that no run was in can be written; the first of several processes finds that out, before it starts."""
-    if folder.state() is None and int(os.environ.get("LOCAL_RANK", "0")) == 0:
-        with folder.claimed():
-            pass
 
 
 def _rescued(model: TableModel, folder: Path) -> str:
