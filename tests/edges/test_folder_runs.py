@@ -111,9 +111,9 @@ def test_a_run_that_cannot_be_saved_is_put_elsewhere(tmp_path, monkeypatch):
             self.unsaved, self.fault = (dict(weights), state), "No space left on device"
 
     monkeypatch.setattr(RunFolder, "save_model", failing)
-    with pytest.raises(OSError, match=r"No space left on device\); the model is in .* instead") as caught:
+    with pytest.raises(OSError, match=r"No space left on device\); it is in .* instead") as caught:
         train(tmp_path / "run", replace(TRAINING, steps=30, warmup_steps=0, learning_rate=1e-2, ema_decay=0.5))
-    elsewhere = Path(str(caught.value).partition("the model is in ")[2].partition(" instead")[0])
+    elsewhere = Path(str(caught.value).partition("it is in ")[2].partition(" instead")[0])
     assert load_run(elsewhere).model.sample(2)[0].shape == (2, 8)
 
 

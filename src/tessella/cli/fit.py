@@ -1,5 +1,6 @@
 """`tessella fit`: a table of your own, CSV or Parquet."""
 
+from collections import Counter
 from collections.abc import Iterator
 from json import dumps
 from pathlib import Path
@@ -23,6 +24,7 @@ FOR_COLUMN, FOR_CELL, FOR_PAIR = 0.022, 1.5e-6, 3e-7  # seconds to prepare on on
 VALIDATION_ROWS = 20_000  # at most, that a model is judged by
 CHECKPOINTS = "training"  # in the model's folder, as long as it trains
 WIDEST = 23  # of the names in a comparison
+NAMED = 50  # columns, at most, that are named with their types
 
 
 def fit(
@@ -84,10 +86,18 @@ def fit(
         held_out = {"part": overview.held_out, "rows": overview.scored_rows, "likelihoods": overview.likelihoods}
         print(dumps({**said, "held_out": held_out, "model": str(out), "report": str(out / REPORT)}, indent=1))
         return
-    print(f"{len(table):,} rows; columns: " + ", ".join(f"{c.name} ({c.kind})" for c in flow.columns_))
+    print(f"{len(table):,} rows; columns: {_kinds(flow)}")
     print(f"trained {overview.seconds:.0f} s, stopped by {overview.stopped}\n\n{comparison(overview)}\n")
     print(f"model: {out}\nreport: {out / REPORT}")
     print("next: " + ", or ".join(next_commands(out, data)))
+
+
+def _kinds(flow: "TabularFlow") -> str:
+    """The type of each column; of very many, how many there are of each type."""
+    if len(flow.columns_) <= NAMED:
+        return ", ".join(f"{column.name} ({column.kind})" for column in flow.columns_)
+    counts = Counter(column.kind for column in flow.columns_)
+    return ", ".join(f"{count:,} {kind}" for kind, count in counts.most_common())
 
 
 def next_commands(out: Path, data: Path) -> tuple[str, str]:

@@ -1,7 +1,6 @@
 """One run: data + model + training -> run folder, and back."""
 
 import os
-import tempfile
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,7 +13,15 @@ from tessella.configs import from_json, to_json
 from tessella.contracts import Trainable
 from tessella.data import Encoding, Table
 from tessella.data.tables.described import read_encoding
-from tessella.folders import BrokenFolderError, interpreting, read_json, read_tensors, tensor_bytes, write_whole
+from tessella.folders import (
+    BrokenFolderError,
+    interpreting,
+    put_elsewhere,
+    read_json,
+    read_tensors,
+    tensor_bytes,
+    write_whole,
+)
 from tessella.models import FlowConfig, StartOptions, TableConfig, TableModel
 from tessella.models.restoring import restored
 from tessella.training import FitResult, RunFolder, TrainingConfig, fit
@@ -101,15 +108,18 @@ def _train(config: RunConfig, table: Table, folder: Path, validations: int | Non
     }
     result = fit(model, *parts, training, folder, about, pace=pace)
     if result.unsaved:
-        raise OSError(f"{folder}: cannot be written ({result.unsaved}); {_rescued(started.model, folder)}")
+        raise OSError(f"{folder}: the model cannot be written ({result.unsaved}); {_rescued(started.model, folder)}")
     return TrainedRun(folder, config, table.encoding, started.model), result
 
 
 def _rescued(model: TableModel, folder: Path) -> str:
     """Put the model elsewhere; where that is, in words."""
-    there, here = RunFolder(folder), RunFolder(tempfile.mkdtemp(prefix="tessella-run-"))
-    write_whole({here.config: there.config.read_bytes(), here.model: tensor_bytes(model.state_dict())})
-    return f"the model is in {here.path} instead, which `tessella evaluate` and `tessella sample` take"
+
+    def write(path: Path) -> None:
+        here = RunFolder(path)
+        write_whole({here.config: RunFolder(folder).config.read_bytes(), here.model: tensor_bytes(model.state_dict())})
+
+    return put_elsewhere(write, "tessella-run-")
 
 
 def load_run(folder: Path, device: str = "cpu") -> TrainedRun:
