@@ -26,7 +26,7 @@ format: $(READY)
 bench: $(READY)  ## ratios against the paper's form, written to results/
 	$(BIN)/python -m benchmarks.cell_layer
 
-fuzz: $(READY)  ## a thousand random changes of saved folders: each is used, or refused in a line
+fuzz: $(READY)  ## a thousand random changes each of saved models, runs and overviews: used, or refused in a line
 	TESSELLA_FUZZ=1000 $(BIN)/python -m pytest -n 0 tests/edges/test_folder_fuzz.py
 
 docs: $(DOCS_READY)  ## the documentation site, in docs/_build/html; every warning is an error

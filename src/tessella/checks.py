@@ -9,7 +9,7 @@ skipped inside compiled graphs and `torch.func` transforms, and can be switched 
 >>> checks.finite("x", torch.tensor([0.0, float("nan")]))
 Traceback (most recent call last):
     ...
-ValueError: x: 1 of 2 values are NaN or infinite; expected finite numbers
+tessella.checks.NotFiniteError: x: 1 of 2 values are NaN or infinite; expected finite numbers
 """
 
 from collections.abc import Iterator
@@ -19,6 +19,10 @@ import torch
 from torch import Tensor
 
 _values_checked = True
+
+
+class NotFiniteError(ValueError):
+    """Some numbers are NaN or infinite."""
 
 
 @contextmanager
@@ -62,7 +66,7 @@ def finite(name: str, tensor: Tensor) -> None:
         return
     bad = int((~tensor.isfinite()).sum())
     if bad:
-        raise ValueError(f"{name}: {bad} of {tensor.numel()} values are NaN or infinite; expected finite numbers")
+        raise NotFiniteError(f"{name}: {bad} of {tensor.numel()} values are NaN or infinite; expected finite numbers")
 
 
 def indices(name: str, tensor: Tensor, shape: tuple[int, ...], below: Tensor) -> None:

@@ -7,7 +7,8 @@ import shutil
 import socket
 import stat
 import sys
-from collections.abc import Iterator, Mapping
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
@@ -65,6 +66,26 @@ def write_whole(files: Mapping[Path, bytes]) -> None:
         for part in parts.values():
             with suppress(OSError):
                 part.unlink(missing_ok=True)
+
+
+def put_elsewhere(write: Callable[[Path], None], prefix: str) -> str:
+    """Write what its own folder has no room for into a new one: a temporary one, or where we are, or at home.
+
+    Returns:
+        Where that is, or that it is nowhere, in words.
+    """
+    tried = []
+    for find in (tempfile.gettempdir, Path.cwd, Path.home):
+        with suppress(OSError, RuntimeError):  # no such place
+            tried.append(find())
+            folder = Path(tempfile.mkdtemp(prefix=prefix, dir=tried[-1]))
+            try:
+                write(folder)
+            except OSError:
+                shutil.rmtree(folder, ignore_errors=True)
+            else:
+                return f"it is in {folder} instead"
+    return f"it is lost, since {', '.join(map(str, tried))} cannot be written either"
 
 
 def tensor_bytes(tensors: Mapping[str, Tensor], about: dict[str, str] | None = None) -> bytes:
@@ -187,7 +208,7 @@ def check_room(folder: Path, room: int = ROOM) -> None:
     free = shutil.disk_usage(folder).free
     if free < room:
         raise OSError(
-            f"{folder}: {free / 2**20:.1f} MB are free there; expected at least {room / 2**20:.1f} MB, for what is "
+            f"{folder}: {free / 2**20:.2f} MB are free there; expected at least {room / 2**20:.2f} MB, for what is "
             "saved; make room, or take another folder"
         )
 

@@ -14,12 +14,19 @@ from safetensors.torch import load_file, save_file
 from tests.estimators.frames_for_tests import FRAMES, mixed_columns, small_flow
 
 from tessella import MixtureFlow, TabularFlow
+from tessella.data import load_table
+from tessella.densities import CouplingConfig
+from tessella.estimators.overview import gather
 from tessella.estimators.saving import DESCRIPTION, WEIGHTS
+from tessella.models import FlowConfig
+from tessella.runs import DataConfig, RunConfig, train_run
+from tessella.training import TrainingConfig
 
 ROWS = 60
 LEGACY = Path(__file__).parents[1] / "legacy" / "0.1.0"
 LIBRARY = {"autoregressive": "pandas", "blocks": "polars", "coupling": "pyarrow", "mixture": "polars"}
-SECTIONS = ["config", "columns", "layout", "codes", "fitted", "params", "arrays"]
+SECTIONS = ["config", "columns", "layout", "codes", "fitted", "params", "arrays"]  # each alike, whatever its length
+SECTIONS += ["run", "training", "association", "telling", "likelihoods", "odd_rows", "curve", "marginals", "learning"]
 DENSITIES = ["autoregressive", "blocks", "coupling", "mixture", "array", "vectors", "gaussians"]
 
 
@@ -48,14 +55,39 @@ def save_estimator(density: str, folder: Path) -> None:
         flow.save(folder)
 
 
+def save_overview(folder: Path) -> None:
+    """What the report of a small model shows, beside the model."""
+    table = table_of("autoregressive")
+    flow = small_flow(density="autoregressive", max_steps=2, time_budget=0.2).fit(table)
+    flow.save(folder)
+    gather(flow, table).write(folder)
+
+
+def save_run(folder: Path) -> None:
+    """Of a flow, two steps."""
+    training = TrainingConfig(steps=2, batch_size=8, validation_rows=20, progress=False, accelerator="cpu")
+    model = FlowConfig(density=CouplingConfig(blocks=1, width=8, layers=1))
+    train_run(RunConfig(DataConfig("nursery"), model, training), load_table("nursery"), folder)
+
+
 def loaded(folder: Path, density: str) -> TabularFlow | MixtureFlow:
     return (MixtureFlow if density in ("vectors", "gaussians") else TabularFlow).load(folder, device="cpu")
 
 
 def use(flow: TabularFlow | MixtureFlow, density: str) -> None:
-    """Draw, score."""
+    """Draw, score, predict, explain, fill."""
+    rows = table_of(density)[:2]
     flow.sample(3)
-    flow.score_samples(table_of(density)[:2])
+    flow.score_samples(rows)
+    if isinstance(flow, MixtureFlow):
+        flow.predict(rows)
+        return
+    flow.anomalies(rows, top=1)
+    if flow.density_ in ("autoregressive", "mixture"):
+        flow.impute(rows)
+        flow.impute(rows, most_likely=True)
+        for column in flow.columns_:
+            flow.predict(rows, column.name)
 
 
 def copied(folder: Path, to: Path) -> Path:
@@ -63,12 +95,12 @@ def copied(folder: Path, to: Path) -> Path:
     return shutil.copytree(folder, to)
 
 
-def description_of(folder: Path) -> dict[str, Any]:
-    return json.loads((folder / DESCRIPTION).read_text())
+def description_of(folder: Path, name: str = DESCRIPTION) -> dict[str, Any]:
+    return json.loads((folder / name).read_text())
 
 
-def rewrite(folder: Path, description: dict[str, Any]) -> None:
-    (folder / DESCRIPTION).write_text(json.dumps(description))
+def rewrite(folder: Path, description: dict[str, Any], name: str = DESCRIPTION) -> None:
+    (folder / name).write_text(json.dumps(description))
 
 
 def edit(folder: Path, path: str, value: Any) -> None:
@@ -87,18 +119,21 @@ def change_weights(folder: Path, change: Any) -> None:
     weights = load_file(folder / WEIGHTS)
     change(weights)
     save_file(weights, folder / WEIGHTS)
-    edit(folder, "weights", sha256((folder / WEIGHTS).read_bytes()).hexdigest())
+    if (folder / DESCRIPTION).exists():
+        edit(folder, "weights", sha256((folder / WEIGHTS).read_bytes()).hexdigest())
 
 
 ODD = [None, True, False, -1, 0, 1, 2, 3, 10**7, 10**9, 10**30, -(10**9), 0.5, 1e300, float("nan"), float("inf")]
+ODD += [5e-324, 1e38, -1e308, 2**63, -(2**63)]
 ODD += ["", "x", "two\nlines", "show_versions", "int64", "Int64", "String", "object", "U999999999", "pandas", "polars"]
 ODD += [[], {}, [[]], [1], [10**9], {"kind": "flow"}, {"date": "x"}, ["a", "a"], "autoregressive", "continuous", "date"]
 
 
-def mutate(folder: Path, chance: random.Random) -> None:
-    """One to three random changes of a folder."""
+def mutate(folder: Path, chance: random.Random, description: str = DESCRIPTION) -> None:
+    """One to three random changes of a folder that is described in a file of that name."""
+    acts = {_mutate_json: 8, _mutate_tensor: 3, _mutate_bytes: 1}
     for _ in range(chance.choice([1, 1, 1, 2, 3])):
-        chance.choices([_mutate_json, _mutate_tensor, _mutate_bytes], [8, 3, 1])[0](folder, chance)
+        chance.choices(list(acts), list(acts.values()))[0](folder, chance, description)
 
 
 def _places(inner: Any) -> list[tuple[Any, Any]]:
@@ -107,13 +142,13 @@ def _places(inner: Any) -> list[tuple[Any, Any]]:
     return [place for key in keys for place in [(inner, key), *_places(inner[key])]]
 
 
-def _mutate_json(folder: Path, chance: random.Random) -> None:
+def _mutate_json(folder: Path, chance: random.Random, name: str) -> None:
     try:
-        description = description_of(folder)
+        description = description_of(folder, name)
     except ValueError:  # by bytes, before
         return
-    sections = [name for name in SECTIONS if isinstance(description, dict) and name in description]
-    if sections and chance.random() < 0.8:  # each section alike, however many entries it has
+    sections = [section for section in SECTIONS if isinstance(description, dict) and section in description]
+    if sections and chance.random() < 0.8:
         section = chance.choice(sections)
         places = [(description, section), *_places(description[section])]
     else:
@@ -133,10 +168,10 @@ def _mutate_json(folder: Path, chance: random.Random) -> None:
         inner.insert(key, copy.deepcopy(inner[key]))
     elif isinstance(inner[key], int | float):
         inner[key] *= chance.choice([-1, 0, 2, 10, 1e6, 10**6])
-    rewrite(folder, description)
+    rewrite(folder, description, name)
 
 
-def _mutate_tensor(folder: Path, chance: random.Random) -> None:
+def _mutate_tensor(folder: Path, chance: random.Random, _: str) -> None:
     try:
         change_weights(folder, lambda weights: _change_one(weights, chance))
     except Exception:  # the files were broken before
@@ -155,14 +190,14 @@ def _change_one(weights: dict[str, torch.Tensor], chance: random.Random) -> None
         return
     if weight.numel():
         place = chance.randrange(weight.numel())
-        values = [float("nan"), float("inf"), -1.0, 0.0, 1e30, 1e8, -1e30, 3.0]
+        values = [float("nan"), float("inf"), -1.0, 0.0, 1e38, -1e38, 1e30, 1e8, -1e30, 1e-38, 3.0]
         number = chance.choice(values if weight.is_floating_point() else [-1, 0, 1, 7, 10**9])
         weight.view(-1)[place if act < 5 else slice(None)] = number
     weights[name] = weight
 
 
-def _mutate_bytes(folder: Path, chance: random.Random) -> None:
-    path = folder / chance.choice([WEIGHTS, DESCRIPTION])
+def _mutate_bytes(folder: Path, chance: random.Random, name: str) -> None:
+    path = folder / chance.choice([WEIGHTS, name])
     content = bytearray(path.read_bytes())
     if chance.random() < 0.3:
         content = content[: chance.randrange(len(content) + 1)]

@@ -129,6 +129,15 @@ def test_weights_that_are_no_numbers_are_refused(folders, tmp_path, density, val
     assert "NaN or infinite" in refused(folder, density)
 
 
+def test_weights_that_training_cannot_make_are_refused(folders, tmp_path):
+    folder = copied(folders["autoregressive"], tmp_path / "spoiled")
+    change_weights(folder, lambda weights: weights["density.bias"][:1].fill_(-1e38))
+    assert "weight 'density.bias': got 1e+38 or its negative" in refused(folder, "autoregressive")
+    folder = copied(folders["mixture"], tmp_path / "other")
+    change_weights(folder, lambda weights: weights["model.log_weight"][:1].fill_(0.1))
+    assert "away from 1; expected a sum of 1" in refused(folder, "mixture")
+
+
 @pytest.mark.parametrize(
     ("density", "name"),
     [

@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,8 +13,9 @@ import torch
 from safetensors.torch import load_file, save_file
 from tests.edges.folders_for_tests import copied
 
+from tessella.cli.train import TrainCommand, _train
 from tessella.data import load_table
-from tessella.folders import BrokenFolderError
+from tessella.folders import BrokenFolderError, BusyFolderError
 from tessella.models import TableConfig, TransformerConfig
 from tessella.runs import DataConfig, RunConfig, load_run, train_run
 from tessella.training import RunFolder, TrainingConfig
@@ -84,6 +87,21 @@ def test_a_folder_that_cannot_be_written_is_known_before_the_start(tmp_path, mon
         train(tmp_path / "file" / "run")
 
 
+def test_a_busy_folder_is_refused_before_anything_is_read(run, tmp_path):
+    """Also one with a checkpoint, that a run could go on from."""
+    folder = copied(run, tmp_path / "run")
+    code = "import sys; from pathlib import Path; from tessella.folders import claimed\n"
+    code += "with claimed(Path(sys.argv[1])): print('claimed', flush=True); sys.stdin.read()"
+    other = subprocess.Popen([sys.executable, "-c", code, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert other.stdout is not None
+    assert other.stdout.readline() == b"claimed\n"
+    with pytest.raises(BusyFolderError, match=f"process {other.pid} on .* is writing there"):
+        _train(TrainCommand("no-such-table", out=folder))
+    other.communicate()
+    with pytest.raises(ValueError, match="no-such-table"):
+        _train(TrainCommand("no-such-table", out=folder))
+
+
 def test_a_run_that_cannot_be_saved_is_put_elsewhere(tmp_path, monkeypatch):
     save = RunFolder.save_model
 
@@ -93,9 +111,9 @@ def test_a_run_that_cannot_be_saved_is_put_elsewhere(tmp_path, monkeypatch):
             self.unsaved, self.fault = (dict(weights), state), "No space left on device"
 
     monkeypatch.setattr(RunFolder, "save_model", failing)
-    with pytest.raises(OSError, match=r"No space left on device\); the model is in .* instead") as caught:
+    with pytest.raises(OSError, match=r"No space left on device\); it is in .* instead") as caught:
         train(tmp_path / "run", replace(TRAINING, steps=30, warmup_steps=0, learning_rate=1e-2, ema_decay=0.5))
-    elsewhere = Path(str(caught.value).partition("the model is in ")[2].partition(" instead")[0])
+    elsewhere = Path(str(caught.value).partition("it is in ")[2].partition(" instead")[0])
     assert load_run(elsewhere).model.sample(2)[0].shape == (2, 8)
 
 

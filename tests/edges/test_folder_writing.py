@@ -107,10 +107,18 @@ def test_a_fit_that_cannot_be_saved_is_put_elsewhere(flow, disk, tmp_path, monke
     out = tmp_path / "model"
     out.mkdir()
     disk.under, disk.full = str(out), True
-    monkeypatch.setattr(saving.tempfile, "mkdtemp", lambda prefix: str(tmp_path / "elsewhere"))
-    with pytest.raises(OSError, match=r"No space left.*the model is in .*elsewhere instead"):
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setattr(folders.tempfile, "gettempdir", lambda: str(out))
+    monkeypatch.chdir(out)
+    monkeypatch.setenv("HOME", str(home))
+    with pytest.raises(OSError, match=rf"No space left.*it is in {home}/tessella-model-\S+ instead"):
         saving.save_somewhere(flow, out)
-    assert np.array_equal(TabularFlow.load(tmp_path / "elsewhere").sample(5), flow.sample(5))
+    assert np.array_equal(TabularFlow.load(next(home.iterdir())).sample(5), flow.sample(5))
+    disk.under = str(tmp_path)
+    with pytest.raises(OSError, match=rf"it is lost, since {out}, {out}, {home} cannot be written either"):
+        saving.save_somewhere(flow, out)
+    assert list(out.iterdir()) == []
 
 
 def test_a_full_disk_does_not_end_training(disk, tmp_path, monkeypatch):

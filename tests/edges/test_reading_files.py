@@ -177,3 +177,14 @@ def test_types_of_parquet_are_supported_or_refused_by_name(kind, tmp_path):
     drawn = flow.sample(3)
     assert drawn.column_names == ["v", "a", *(["w"] if kind == "decimal" else [])]
     assert kind != "decimal" or drawn.schema.field("w").type == pa.decimal128(21, 2)
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
+def test_how_much_of_a_file_is_read_is_shown(name, tmp_path, monkeypatch, capfd):
+    monkeypatch.setattr("tessella.progress.SECONDS", 0.0)
+    frame = pd.DataFrame({"a": np.random.default_rng(0).normal(size=200_000), "b": np.arange(200_000) % 7})
+    frame.to_csv(tmp_path / name, index=False) if name == "t.csv" else frame.to_parquet(tmp_path / name)
+    _, schema, _ = TableFile(tmp_path / name).learn()
+    assert re.search(rf"{name}, MB read: [1-9]/[1-9] \(", capfd.readouterr().err)
+    TableFile(tmp_path / name, visible=False).read(schema)
+    assert capfd.readouterr().err == ""

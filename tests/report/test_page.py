@@ -227,3 +227,9 @@ def test_a_folder_without_an_overview_is_refused(tmp_path):
 def test_long_names_are_cut():
     assert short("a" * SHORT) == "a" * SHORT
     assert len(short("a" * 100)) == SHORT
+
+
+def test_it_is_said_why_odd_rows_have_no_reasons(overview):
+    assert "No columns are named" not in page(overview, "model")
+    plain = [{**row, "reasons": []} for row in overview["odd_rows"]]
+    assert "No columns are named" in page({**overview, "odd_rows": plain}, "model")

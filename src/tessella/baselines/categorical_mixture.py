@@ -11,6 +11,8 @@ from tessella.baselines.base import Baseline, check_at_least_one, check_positive
 
 SPREAD = 0.3  # of the random start: large enough to leave the saddle where all components agree, whatever the rows
 
+ROUNDING = 1e-4  # of sums of probabilities that were saved
+
 
 class CategoricalMixture(Baseline):
     """P(c) = sum_m w_m prod_j P_mj(c_j): rows come in M kinds, and within a kind all variables are independent.
@@ -106,6 +108,13 @@ class CategoricalMixture(Baseline):
         self.log_weight.copy_(((by_component + smoothing) / total).log())
         self.log_table.copy_(((by_category + smoothing * marginal) / (by_component + smoothing)).log())
         return log_prob / len(codes)
+
+    def check_tables(self) -> None:
+        """All of them are probabilities: w_m, and P_mj(k) of every component and column, sum to 1."""
+        tables = [self.log_weight, *(self.log_table[self.segment(j)] for j in range(len(self.counts)))]
+        worst = max(float((table.logsumexp(0).exp() - 1).abs().max()) for table in tables)
+        if not worst < ROUNDING:
+            raise ValueError(f"probabilities: got some whose sum is {worst:.3g} away from 1; expected a sum of 1")
 
     def _expected_counts(self, codes: Tensor) -> tuple[Tensor, Tensor, float]:
         """r_m (M), r_mk (sum K, M) and the sum of log P, a block of rows at a time."""

@@ -90,6 +90,7 @@ def _of_run(folder: Path, samples: int, part: str, rows: int, audit: bool, devic
 
     from tessella.cli.tables import find_table
     from tessella.evaluation import evaluate as measure
+    from tessella.models.restoring import sound
     from tessella.runs import audits, load_run, record_of
     from tessella.runs.run import named
 
@@ -98,7 +99,8 @@ def _of_run(folder: Path, samples: int, part: str, rows: int, audit: bool, devic
     table = find_table(run.config.data, run.encoding)
     chosen = table.parts[part].to(device)
     batch = chosen.batch(torch.arange(rows or len(chosen), device=device)[: len(chosen)])
-    result = measure(run.model, batch, samples, table.entropy_floor)
+    with sound("log-likelihood"):
+        result = measure(run.model, batch, samples, table.entropy_floor)
     found = audits.audit(run, result, samples) if audit else []
     partial = f"\npartial data: {table.partial}" if table.partial else ""
     title = f"{table.name}, {part} part, {named(run.config.model)['method']}{partial}"

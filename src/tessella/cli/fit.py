@@ -1,5 +1,7 @@
 """`tessella fit`: a table of your own, CSV or Parquet."""
 
+from collections import Counter
+from collections.abc import Iterator
 from json import dumps
 from pathlib import Path
 from shlex import quote
@@ -18,8 +20,11 @@ if TYPE_CHECKING:
 ColumnType = Literal["categorical", "ordinal", "boolean", "count", "grid", "continuous", "date"]
 REPORT = "report.html"
 SECONDS_FOR_MIXTURE, SECONDS_PER_COLUMN = 30.0, 0.1  # of the report, about
+FOR_COLUMN, FOR_CELL, FOR_PAIR = 0.022, 1.5e-6, 3e-7  # seconds to prepare on one core: pairs are those of attention
+VALIDATION_ROWS = 20_000  # at most, that a model is judged by
 CHECKPOINTS = "training"  # in the model's folder, as long as it trains
 WIDEST = 23  # of the names in a comparison
+NAMED = 50  # columns, at most, that are named with their types
 
 
 def fit(
@@ -59,8 +64,8 @@ def fit(
     from tessella.estimators import TabularFlow
     from tessella.progress import say
 
-    table, schema, notes = TableFile(data, csv).learn(types)
-    for note in [] if json else [*notes, _expectation(table, minutes)]:
+    table, schema, notes = TableFile(data, csv, visible=not json).learn(types)
+    for note in [] if json else [*notes, *expectations(len(table), table.num_columns, minutes)]:
         say(note)
     flow = TabularFlow(
         types,
@@ -81,10 +86,18 @@ def fit(
         held_out = {"part": overview.held_out, "rows": overview.scored_rows, "likelihoods": overview.likelihoods}
         print(dumps({**said, "held_out": held_out, "model": str(out), "report": str(out / REPORT)}, indent=1))
         return
-    print(f"{len(table):,} rows; columns: " + ", ".join(f"{c.name} ({c.kind})" for c in flow.columns_))
+    print(f"{len(table):,} rows; columns: {_kinds(flow)}")
     print(f"trained {overview.seconds:.0f} s, stopped by {overview.stopped}\n\n{comparison(overview)}\n")
     print(f"model: {out}\nreport: {out / REPORT}")
     print("next: " + ", or ".join(next_commands(out, data)))
+
+
+def _kinds(flow: "TabularFlow") -> str:
+    """The type of each column; of very many, how many there are of each type."""
+    if len(flow.columns_) <= NAMED:
+        return ", ".join(f"{column.name} ({column.kind})" for column in flow.columns_)
+    counts = Counter(column.kind for column in flow.columns_)
+    return ", ".join(f"{count:,} {kind}" for kind, count in counts.most_common())
 
 
 def next_commands(out: Path, data: Path) -> tuple[str, str]:
@@ -93,11 +106,24 @@ def next_commands(out: Path, data: Path) -> tuple[str, str]:
     return f"tessella anomalies {folder} {file}", f"tessella sample {folder} --rows 5"
 
 
-def _expectation(table: Any, minutes: float) -> str:
-    """How long it will take, about: the transformer of the comparison has as long as the model."""
-    after = 60 * minutes + SECONDS_FOR_MIXTURE + SECONDS_PER_COLUMN * table.num_columns
-    size = f"{len(table):,} rows, {table.num_columns:,} columns"
-    return f"{size}: {minutes:g} min of training, then up to {after / 60:.1f} min of comparison and report"
+def expectations(rows: int, columns: int, minutes: float) -> Iterator[str]:
+    """How long it will take, about: the transformer of the comparison has as long as the model.
+
+    >>> for line in expectations(200, 500, 0.05): print(line)
+    200 rows, 500 columns: 0.05 min of training, then up to 1.4 min of comparison and report
+    preparing them takes about 13 s on a CPU: little will be learned; take more --minutes, or fewer columns
+    """
+    after = 60 * minutes + SECONDS_FOR_MIXTURE + SECONDS_PER_COLUMN * columns
+    yield (
+        f"{rows:,} rows, {columns:,} columns: {minutes:g} min of training, then up to {after / 60:.1f} min of "
+        "comparison and report"
+    )
+    before = columns * (FOR_COLUMN + FOR_CELL * rows + FOR_PAIR * columns * min(rows / 10, VALIDATION_ROWS))
+    if before > 60 * minutes:
+        yield (
+            f"preparing them takes about {before:.0f} s on a CPU: little will be learned; take more --minutes, or "
+            "fewer columns"
+        )
 
 
 def fit_and_report(flow: "TabularFlow", table: Any, out: Path, schema: Schema | None = None) -> "Overview":

@@ -57,7 +57,7 @@ def opened(
     from tessella.estimators import TabularFlow
     from tessella.progress import say
 
-    file = TableFile(data, csv)
+    file = TableFile(data, csv, visible)
     flow = TabularFlow.load(model)
     if visible and file.csv and not file.dialect.usual:
         say(f"{data}: {file.dialect}")

@@ -8,6 +8,8 @@ import tyro
 from tessella.cli.files import Formulas
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from tessella.estimators import TabularFlow
 
 
@@ -35,8 +37,6 @@ def sample(
             saw none; escape, everywhere; keep, nowhere.
         seed: of the draws.
     """
-    import pyarrow as pa
-
     from tessella.cli.files import escaped, with_formulas, write_table
     from tessella.estimators import TabularFlow
     from tessella.estimators.frames import to_arrow
@@ -56,17 +56,26 @@ def sample(
     else:
         with watching("rows drawn", rows):
             drawn = _rows_of_run(model, rows, seed)
-        write_table(pa.table(drawn), out)
+        write_table(drawn, out)
 
 
-def _rows_of_run(folder: Path, rows: int, seed: int) -> dict[str, list[Any]]:
+def _rows_of_run(folder: Path, rows: int, seed: int) -> "pa.Table":
+    import pyarrow as pa
     import torch
 
+    from tessella import checks
+    from tessella.folders import interpreting
+    from tessella.models.restoring import sound
     from tessella.runs import load_run
 
     torch.manual_seed(seed)
     run = load_run(folder)
-    return run.encoding.by_name(*run.model.sample(rows))
+    with sound("sample"):
+        drawn = run.model.sample(rows)
+        for part in drawn:
+            checks.finite("rows drawn", part)
+    with interpreting(folder / "config.json"):  # columns are of one type each, unless somebody wrote others there
+        return pa.table(run.encoding.by_name(*drawn))
 
 
 def parsed(flow: "TabularFlow", given: dict[str, str]) -> dict[str, Any]:

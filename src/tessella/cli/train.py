@@ -70,6 +70,14 @@ def _asked_for(arguments: Sequence[str]) -> Recipe:
 
 
 def _train(run: TrainCommand) -> None:
+    from tessella.runs import claimed_for_run
+
+    out = run.out or Path("runs") / Path(run.data).stem
+    with claimed_for_run(out):
+        _train_into(out, run)
+
+
+def _train_into(out: Path, run: TrainCommand) -> None:
     from tessella.cli.tables import find_table
     from tessella.paper.figures.training import draw_training_curve
     from tessella.runs import DataConfig, RunConfig, train_run
@@ -78,7 +86,6 @@ def _train(run: TrainCommand) -> None:
     data = DataConfig(run.data, run.simulated)
     table = find_table(data)
     training = replace(run.training, time_budget=60 * run.minutes) if run.minutes else run.training
-    out = run.out or Path("runs") / Path(run.data).stem
     config = RunConfig(data, run.model, training, run.preset)
     trained, result = train_run(config, table, out, VALIDATIONS if run.minutes else None)
     if int(os.environ.get("LOCAL_RANK", "0")) > 0:  # a further process of the same run

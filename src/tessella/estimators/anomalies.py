@@ -5,10 +5,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from tessella import checks
 from tessella.data import Encoding
 from tessella.estimators.marginals import Marginals
 from tessella.estimators.network import Model, log_likelihood
 from tessella.estimators.questions import answers, excess_surprise, surprise
+from tessella.models.restoring import sound
 from tessella.models.semidiscrete import log_mean_exp
 from tessella.training.randomness import derived_seed, fork_rng
 
@@ -18,7 +20,12 @@ REASONS = 3
 
 def oddness(model: Model, encoding: Encoding, rows: Tensor, scores: Tensor) -> Tensor:
     """What rows (B, G + R) are ranked by, in nats, (B): by `surprise` where the model can be asked, else by -score."""
-    return surprise(model, encoding, rows) if answers(model) else -scores.double()
+    if not answers(model):
+        return -scores.double()
+    with sound("anomalies"):
+        found = surprise(model, encoding, rows)
+        checks.finite("surprise", found)
+    return found
 
 
 def contributions(model: Model, encoding: Encoding, rows: Tensor, scores: Tensor, samples: int, seed: int) -> Tensor:
@@ -38,9 +45,11 @@ def contributions(model: Model, encoding: Encoding, rows: Tensor, scores: Tensor
     if not answers(model):
         return _by_replacing(model, encoding, rows, scores, samples, seed)
     result = torch.zeros(len(rows), len(encoding.columns), dtype=torch.float64)
-    for column in range(len(encoding.columns)):
-        if encoding.tokens(column):
-            result[:, column] = excess_surprise(model, encoding, rows, column)
+    with sound("anomalies"):
+        for column in range(len(encoding.columns)):
+            if encoding.tokens(column):
+                result[:, column] = excess_surprise(model, encoding, rows, column)
+        checks.finite("contributions", result)
     return result
 
 

@@ -43,11 +43,11 @@ def effort(rows: int, gpu: bool, seconds: float | None = None) -> Effort:
     (0.2, 0.0, 256)
     """
     few, many = rows < FEW, rows >= MANY
-    dropout, rate = 0.2 if few else 0.0 if many else 0.1, 1e-3 if rows < VERY_FEW else 3e-3 if few else 6e-3
+    dropout, rate = 0.2 if few else 0.0 if many else 0.1, 2e-3 if rows < VERY_FEW else 5e-3 if few else 1e-2
     if gpu:
-        return Effort(256, 4, dropout, 512, 2e-3) if many else Effort(128, 3, dropout, 128, min(rate, 2e-3))
+        return Effort(256, 4, dropout, 512, 5e-3) if many else Effort(128, 3, dropout, 128, min(rate, 5e-3))
     large = many and seconds is not None and seconds >= LONG
-    return Effort(128, 3, dropout, 128, 2e-3) if large else Effort(64, 2, dropout, 64 if few else 128, rate)
+    return Effort(128, 3, dropout, 256, 5e-3) if large else Effort(64, 2, dropout, 64 if few else 256, rate)
 
 
 def learn_autoregressive(
@@ -65,7 +65,7 @@ def learn_autoregressive(
     watched = _some(rows[1], ROWS_FOR_VALUE)
     before = mean_nll(model, watched, plan.seed)
     weights = {name: weight.clone() for name, weight in model.state_dict().items()}
-    tuned = settings.tuned(plan, chosen.learning_rate, chosen.batch_size)
+    tuned = replace(settings.tuned(plan, chosen.learning_rate, chosen.batch_size), optimizer="muon")
     plan = limited_epochs(tuned, len(rows[0][0]), chosen.epochs, FEWEST_STEPS)
     result, history = train_by_plan(model, (Rows(*rows[0]), Rows(*rows[1])), plan, time.perf_counter() - began)
     after = _with_best_orders(model, watched, plan.seed)

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import torch
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
@@ -15,9 +16,10 @@ from tessella import checks
 from tessella.data import Column, Encoding
 from tessella.data.tables.values import Value
 from tessella.estimators import conditioning, frames, questions
-from tessella.estimators.learning import finite_draws, limited_threads
+from tessella.estimators.learning import limited_threads
 from tessella.estimators.network import Model
 from tessella.estimators.questions.balance import Balance
+from tessella.models.restoring import sound
 from tessella.training.randomness import derived_seed, fork_rng, seed_noise
 
 FEW_EFFECTIVE = 0.1  # of the rows asked for
@@ -101,6 +103,7 @@ class Asked:
         known = questions.read_rows(self.encoding_, self.layout_, X, self.unseen, evidence=False)
         with self._noise("impute", random_state):
             filled = [questions.impute(model, self.encoding_, known.rows, known.unknown, most_likely) for _ in range(n)]
+            checks.finite("rows filled", torch.stack(filled))
         found = [frames.write(self.layout_, _completed(self.encoding_, known.values, one)) for one in filled]
         return found[0] if n == 1 else found
 
@@ -147,13 +150,16 @@ class Asked:
         """What a question about a column finds for the rows of `X`."""
         model = questions.exact(self.model_, "predict")
         known = questions.read_rows(self.encoding_, self.layout_, X, self.unseen, evidence=True, ignored=index)
-        return ask(model, self.encoding_, known.rows, known.unknown, index)
+        with sound("predict"):
+            found = ask(model, self.encoding_, known.rows, known.unknown, index)
+            checks.finite("answers", found)
+        return found
 
     @contextmanager
     def _noise(self, purpose: str, random_state: Any) -> Iterator[None]:
         """The noise of one call."""
         state, device = self.random_state if random_state is None else random_state, self.model_.device
-        with fork_rng(device), finite_draws():
+        with fork_rng(device), sound(purpose):
             seed_noise(derived_seed(int(check_random_state(state).randint(2**31 - 1)), purpose), device)
             yield
 

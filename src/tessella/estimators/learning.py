@@ -19,7 +19,7 @@ from tessella.contracts import Source
 from tessella.folders import read_json
 from tessella.training import FitResult, NonFiniteError, RunFolder, Trainable, TrainingConfig, fit
 from tessella.training.budget import within_budget
-from tessella.training.config import check_threads
+from tessella.training.config import Optimizer, check_threads
 from tessella.training.randomness import derived_seed
 from tessella.training.threads import uncontended, using
 
@@ -31,8 +31,6 @@ VALIDATION_ROWS = 1000  # of each, where a plan does not say
 PATIENCE = 8
 EPOCHS, FEWEST_STEPS = 12, 1000
 DROPOUT, ROWS_FOR_DROPOUT = 0.1, 50_000
-NOT_FINITE = ("probability tensor contains either", "sum of probabilities <= 0", "rows drawn: ")
-"""What torch says where it is asked to draw from them, and our own check of what was drawn."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +44,7 @@ class Plan:
     progress: bool
     learning_rate: float = 1e-3
     batch_size: int = 64
+    optimizer: Optimizer = "adam"
     threads: int | None = None
     validation_rows: int | None = None
     checkpoints: Path | None = None
@@ -134,6 +133,7 @@ def _config(plan: Plan) -> TrainingConfig:
         steps=STEPS if plan.max_steps is None else plan.max_steps,
         batch_size=plan.batch_size,
         learning_rate=plan.learning_rate,
+        optimizer=plan.optimizer,
         patience=PATIENCE,
         validation_rows=plan.validation_rows or VALIDATION_ROWS,
         time_budget=plan.time_budget,
@@ -154,9 +154,10 @@ def split_rows(rows: int, seed: int, validation: float, test: float = 0.0) -> di
     return {"train": ends[2], "validation": ends[1], "test": ends[0]}
 
 
-def check_settings(device: str, time_budget: float | None, validation_fraction: float) -> None:
+def check_settings(device: str, time_budget: float | None, validation_fraction: float, threads: int | None) -> None:
     """The settings that all estimators have."""
     check_device(device)
+    check_threads(threads)
     if time_budget is not None and not time_budget > 0:
         raise ValueError(f"time_budget: got {time_budget}; expected a positive number of seconds, or None")
     if not 0 < validation_fraction < 1:
@@ -205,19 +206,6 @@ def limited_threads(method: Callable[Concatenate[E, P], R]) -> Callable[Concaten
             return method(self, *args, **kwargs)
 
     return limited
-
-
-@contextmanager
-def finite_draws() -> Iterator[None]:
-    """A model whose numbers overflow has no probabilities: that is said as of scores, not as torch says it."""
-    try:
-        yield
-    except (RuntimeError, ValueError) as error:
-        if not any(said in str(error) for said in NOT_FINITE):
-            raise
-        raise ArithmeticError(
-            "sample: the model's probabilities are not finite; its weights are damaged, or training diverged"
-        ) from error
 
 
 @contextmanager

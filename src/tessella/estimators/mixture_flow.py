@@ -21,14 +21,13 @@ from tessella.estimators.learning import (
     Plan,
     check_device,
     check_settings,
-    finite_draws,
     limited_threads,
     split_rows,
     to_device,
 )
 from tessella.folders import interpreting
 from tessella.models import build_vectors
-from tessella.models.restoring import restored
+from tessella.models.restoring import DamagedModelError, restored, sound
 from tessella.training import StopReason
 from tessella.training.randomness import derived_seed, fork_rng, seed_noise
 
@@ -141,11 +140,13 @@ class MixtureFlow(DensityMixin, BaseEstimator):
     @torch.no_grad()
     def score_samples(self, X: Any) -> np.ndarray:
         """Log-density of each row, in nats: exact."""
-        scores = np.concatenate([self.model_.density.log_prob(part).cpu().numpy() for part in self._parts(X)])
+        parts = self._parts(X)
+        with sound("log-density"):
+            scores = np.concatenate([self.model_.density.log_prob(part).cpu().numpy() for part in parts])
         scores -= self._log_unit
         if not np.isfinite(scores).all():
             bad = np.flatnonzero(~np.isfinite(scores))
-            raise ArithmeticError(f"log-density: {len(bad)} of {len(scores)} rows are not finite (first: {bad[:5]})")
+            raise DamagedModelError(f"log-density: {len(bad)} of {len(scores)} rows are not finite (first: {bad[:5]})")
         return scores
 
     def score(self, X: Any, y: Any = None) -> float:
@@ -156,7 +157,9 @@ class MixtureFlow(DensityMixin, BaseEstimator):
     @torch.no_grad()
     def predict(self, X: Any) -> np.ndarray:
         """The cell of each row, 0 to K - 1, or the Gaussian it is most probably of: a clustering."""
-        return np.concatenate([self._component(part).cpu().numpy() for part in self._parts(X)])
+        parts = self._parts(X)
+        with sound("predict"):
+            return np.concatenate([self._component(part).cpu().numpy() for part in parts])
 
     @limited_threads
     @torch.no_grad()
@@ -172,7 +175,7 @@ class MixtureFlow(DensityMixin, BaseEstimator):
             raise ValueError(f"n: got {n!r}; expected a positive integer")
         state = self.random_state if random_state is None else random_state
         device = next(self.model_.parameters()).device
-        with fork_rng(device), finite_draws():
+        with fork_rng(device), sound("sample"):
             seed_noise(derived_seed(int(check_random_state(state).randint(2**31 - 1)), "sample"), device)
             rows = self.model_.density.sample((int(n),))
             checks.finite("rows drawn", rows)
@@ -287,7 +290,7 @@ class MixtureFlow(DensityMixin, BaseEstimator):
             )
 
     def _check_parameters(self) -> None:
-        check_settings(self.device, self.time_budget, self.validation_fraction)
+        check_settings(self.device, self.time_budget, self.validation_fraction, self.threads)
         for name, least in {"components": 1, "blocks": 0, "width": 1}.items():
             if getattr(self, name) is not None and getattr(self, name) < least:
                 raise ValueError(f"{name}: got {getattr(self, name)}; expected at least {least}")

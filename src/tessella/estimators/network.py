@@ -13,6 +13,7 @@ from tessella.densities import CellMixture, Flow
 from tessella.estimators.coding import CodedRows, Codes
 from tessella.estimators.learning import single_precision
 from tessella.models import AutoregressiveTable, SemiDiscrete, TableConfig
+from tessella.models.restoring import DamagedModelError, sound
 from tessella.training import FitResult
 from tessella.training.randomness import derived_seed, fork_rng, seed_noise
 
@@ -79,10 +80,12 @@ def mean_nll(model: Model, batch: Batch, seed: int) -> float:
 @torch.no_grad()
 def log_likelihood(model: Model, batch: Batch, samples: int, seed: int) -> Tensor:
     """log P of every row in nats, or its importance-weighted bound with the same noise every time: (B) on the CPU."""
-    with fork_rng(model.device):
+    with fork_rng(model.device), sound("log-likelihood"):
         seed_noise(derived_seed(seed, "score"), model.device)
         bound = model.log_prob(*(part.to(model.device) for part in batch), samples=samples).double().cpu()
     bad = (~bound.isfinite()).nonzero().flatten().tolist()
     if bad:
-        raise ArithmeticError(f"log-likelihood: {len(bad)} of {len(bound)} rows are not finite (first: rows {bad[:5]})")
+        raise DamagedModelError(
+            f"log-likelihood: {len(bad)} of {len(bound)} rows are not finite (first: rows {bad[:5]})"
+        )
     return bound

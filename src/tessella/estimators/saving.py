@@ -5,7 +5,6 @@ two folders mixed up, are noticed. Folders that were saved before there was a ch
 """
 
 import json
-import tempfile
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
@@ -20,6 +19,7 @@ from tessella.folders import (
     BrokenFolderError,
     claimed,
     interpreting,
+    put_elsewhere,
     read_file,
     read_json,
     tensor_bytes,
@@ -54,14 +54,12 @@ def write(folder: Path, estimator: Any, description: dict[str, Any], model: nn.M
 
 
 def save_somewhere(estimator: Saved, folder: Path) -> None:
-    """Save into the folder; where that fails, into a temporary one, and the error says which."""
+    """Save into the folder; where that fails, into another one, and the error says which."""
     try:
         estimator.save(folder)
     except OSError as error:
-        elsewhere = tempfile.mkdtemp(prefix="tessella-model-")
-        estimator.save(elsewhere)
-        why = f"{folder}: cannot be written ({error.strerror})" if error.strerror else str(error)
-        raise OSError(f"{why}; the model is in {elsewhere} instead") from error
+        why = f"{folder}: the model cannot be written ({error.strerror})" if error.strerror else f"the model: {error}"
+        raise OSError(f"{why}; {put_elsewhere(estimator.save, 'tessella-model-')}") from error
 
 
 def read(folder: Path, estimator: str) -> tuple[dict[str, Any], dict[str, Tensor]]:

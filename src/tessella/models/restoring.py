@@ -1,10 +1,12 @@
 """A model from its description and its saved weights, neither of which is believed.
 
 A description can ask for anything: ten million blocks, a network of a hundred gigabytes. What it may ask for is bounded
-by the weights that came with it, before and while the model is built.
+by the weights that came with it, before and while the model is built. Weights can be numbers and still no model's:
+`sound` says so where one computes with them.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from math import prod
 from typing import Any, TypeVar
 
@@ -12,6 +14,7 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from tessella.checks import NotFiniteError
 from tessella.contracts import Indexing
 
 M = TypeVar("M", bound=nn.Module)
@@ -19,7 +22,36 @@ M = TypeVar("M", bound=nn.Module)
 SMALL = 1000  # a size that may be larger than any weight: iterations, bins at most
 MOST = {"orders": 256}  # sizes that no weight shows
 CALLS, SPARE_CALLS = 200, 20_000  # of torch while building: for each weight, and in any case
+LARGEST = 1e6  # parameter, either way: training makes none that is nearly as large
 TIMES, SPARE = 4, 2**22  # elements made while building: times those of the weights, and in any case
+NOT_FINITE = ("probability tensor contains either", "sum of probabilities <= 0")
+"""What torch says where it is asked to draw from numbers that are not."""
+
+
+class DamagedModelError(ArithmeticError):
+    """A model's numbers are not finite."""
+
+    def __init__(self, what: str):
+        super().__init__(f"{what}; the model's weights are damaged, or its training diverged")
+
+
+@contextmanager
+def sound(what: str) -> Iterator[None]:
+    """While a model computes with what was checked before: where that comes to no numbers, a `DamagedModelError`.
+
+    A draw of numbers that are NaN lies beyond every table, so an index may be what shows it.
+
+    Args:
+        what: is computed, for the message.
+    """
+    try:
+        yield
+    except (IndexError, NotFiniteError) as error:
+        raise DamagedModelError(f"{what}: got numbers that are not finite") from error
+    except RuntimeError as error:
+        if not any(said in str(error) for said in NOT_FINITE):
+            raise
+        raise DamagedModelError(f"{what}: got probabilities that are not finite") from error
 
 
 def restored(build: Callable[[], M], description: Any, weights: Mapping[str, Tensor]) -> M:
@@ -35,6 +67,7 @@ def restored(build: Callable[[], M], description: Any, weights: Mapping[str, Ten
         model = build()
     _check_weights(model.state_dict(), weights)
     model.load_state_dict(weights)
+    _check_parameters(model)
     for module in model.modules():
         if isinstance(module, Indexing):
             module.check_tables()
@@ -72,6 +105,14 @@ def _check_weights(expected: Mapping[str, Tensor], weights: Mapping[str, Tensor]
             raise ValueError(
                 f"weight {name!r}: got {bad} NaN or infinite numbers of {weight.numel()}; expected finite ones"
             )
+
+
+def _check_parameters(model: nn.Module) -> None:
+    """Parameters are of a size that training can make of them: products of larger ones overflow."""
+    for name, parameter in model.named_parameters():
+        finite = parameter.detach()[parameter.isfinite()]  # of the others, see `_check_weights`
+        if len(finite) and (largest := float(finite.abs().max())) > LARGEST:
+            raise ValueError(f"weight {name!r}: got {largest:.3g} or its negative; expected at most {LARGEST:.0e}")
 
 
 class _Budget(TorchDispatchMode):

@@ -98,12 +98,21 @@ def cells(overview: Overview) -> Markup:
 
 
 def oddest(overview: Overview) -> Markup:
-    """What the bars are."""
-    return _words(
+    """What the bars are, or why there are none."""
+    which = (
         f"The {len(overview['odd_rows'])} oddest of the {overview['scored_rows']:,} held-out rows; the typical "
-        f"one has {number(overview['typical_score'], 1)} nats. In each, the columns that make it odd.",
-        "A bar says by how many nats the row would be likelier with an ordinary value in that column. Rows are "
-        "counted from 0.",
+        f"one has {number(overview['typical_score'], 1)} nats."
+    )
+    if any(row["reasons"] for row in overview["odd_rows"]):
+        return _words(
+            f"{which} In each, the columns that make it odd.",
+            "A bar says by how many nats the row would be likelier with an ordinary value in that column. Rows are "
+            "counted from 0.",
+        )
+    return _words(
+        f"{which} Rows are counted from 0.",
+        "No columns are named. In a table of many columns it takes long to ask about each of them given all others: "
+        "the report does not, tessella anomalies does.",
     )
 
 

@@ -4,7 +4,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from tessella.folders import read_json, write_whole
+from tessella.folders import BrokenFolderError, interpreting, read_json, write_whole
 from tessella.report.markup import Markup, join, tag
 from tessella.report.sections import SECTIONS, header
 from tessella.report.usage import reading, usage
@@ -20,9 +20,14 @@ def write_page(source: dict[str, Any] | Path, out: Path, model: str = "model") -
         out: the file to write.
         model: what the page's examples call the model's folder.
     """
-    overview = source if isinstance(source, dict) else read_overview(source)
+    if isinstance(source, dict):
+        written = page(source, model)
+    else:
+        overview = read_overview(source)
+        with interpreting(source / FILE):
+            written = page(overview, model)
     out.parent.mkdir(parents=True, exist_ok=True)
-    write_whole({out: page(overview, model).encode()})
+    write_whole({out: written.encode()})
     return out
 
 
@@ -33,8 +38,8 @@ def read_overview(folder: Path) -> dict[str, Any]:
         raise FileNotFoundError(f"{folder}: no {FILE} there; expected a folder that `tessella fit` made")
     overview = read_json(path)
     if overview.get("format") != FORMAT:
-        raise ValueError(
-            f"{path}: got format {overview.get('format')!r}; this version reads format {FORMAT}, "
+        raise BrokenFolderError(
+            f"{path}: got format {overview.get('format')!r:.80}; this version reads format {FORMAT}, "
             "run `tessella fit` again"
         )
     return overview

@@ -1,7 +1,7 @@
 """One run: data + model + training -> run folder, and back."""
 
 import os
-import tempfile
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,15 @@ from tessella.configs import from_json, to_json
 from tessella.contracts import Trainable
 from tessella.data import Encoding, Table
 from tessella.data.tables.described import read_encoding
-from tessella.folders import BrokenFolderError, interpreting, read_json, read_tensors, tensor_bytes, write_whole
+from tessella.folders import (
+    BrokenFolderError,
+    interpreting,
+    put_elsewhere,
+    read_json,
+    read_tensors,
+    tensor_bytes,
+    write_whole,
+)
 from tessella.models import FlowConfig, StartOptions, TableConfig, TableModel
 from tessella.models.restoring import restored
 from tessella.training import FitResult, RunFolder, TrainingConfig, fit
@@ -68,7 +76,19 @@ def train_run(
         validations: plan the run, with so many validations: as many steps as its time budget has room for, where it
             has one, and warm-up and validations to suit. None: train exactly as the config says.
     """
-    _check_new(RunFolder(folder))
+    with claimed_for_run(folder):
+        return _train(config, table, folder, validations)
+
+
+def claimed_for_run(folder: Path) -> AbstractContextManager[None]:
+    """While entered, no other run may write into the folder: claimed by the first process of a run, for all of them.
+
+    Whoever reads data for a run claims the folder before that: it can be written, and is nobody else's.
+    """
+    return RunFolder(folder, writes=int(os.environ.get("LOCAL_RANK", "0")) == 0).claimed()
+
+
+def _train(config: RunConfig, table: Table, folder: Path, validations: int | None) -> tuple[TrainedRun, FitResult]:
     torch.manual_seed(config.training.seed)
     rows = table.train.tensors, table.validation.tensors
     started = config.model.start(table.encoding.shape, *rows, StartOptions(seed=config.training.seed))
@@ -88,22 +108,18 @@ def train_run(
     }
     result = fit(model, *parts, training, folder, about, pace=pace)
     if result.unsaved:
-        raise OSError(f"{folder}: cannot be written ({result.unsaved}); {_rescued(started.model, folder)}")
+        raise OSError(f"{folder}: the model cannot be written ({result.unsaved}); {_rescued(started.model, folder)}")
     return TrainedRun(folder, config, table.encoding, started.model), result
-
-
-def _check_new(folder: RunFolder) -> None:
-    """A folder that no run was in can be written; the first of several processes finds that out, before it starts."""
-    if folder.state() is None and int(os.environ.get("LOCAL_RANK", "0")) == 0:
-        with folder.claimed():
-            pass
 
 
 def _rescued(model: TableModel, folder: Path) -> str:
     """Put the model elsewhere; where that is, in words."""
-    there, here = RunFolder(folder), RunFolder(tempfile.mkdtemp(prefix="tessella-run-"))
-    write_whole({here.config: there.config.read_bytes(), here.model: tensor_bytes(model.state_dict())})
-    return f"the model is in {here.path} instead, which `tessella evaluate` and `tessella sample` take"
+
+    def write(path: Path) -> None:
+        here = RunFolder(path)
+        write_whole({here.config: RunFolder(folder).config.read_bytes(), here.model: tensor_bytes(model.state_dict())})
+
+    return put_elsewhere(write, "tessella-run-")
 
 
 def load_run(folder: Path, device: str = "cpu") -> TrainedRun:

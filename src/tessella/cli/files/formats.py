@@ -77,7 +77,8 @@ class CellFormat:
     @property
     def expected(self) -> str:
         """What a cell should be, for messages."""
-        plain = {"boolean": "true or false", "integer": "an integer", "number": "a number"}
+        number = "a number" if self.decimal == "." else f"a number with a decimal {self.decimal!r}, as in training"
+        plain = {"boolean": "true or false", "integer": "an integer", "number": number}
         return plain.get(self.kind) or f"a date like {self.separator.join(_EXAMPLE[part] for part in self.order)}"
 
     def parse(self, texts: "pa.ChunkedArray") -> "pa.ChunkedArray":

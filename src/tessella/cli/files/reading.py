@@ -1,9 +1,9 @@
 """CSV and Parquet files as Arrow tables, whole or in pieces, by a schema."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from tessella.cli.files.dialect import CsvOptions, Dialect, detect, line_of
 from tessella.cli.files.formats import TEXT
@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 ROWS_AT_ONCE = 20_000
 BYTES_AT_ONCE = 2**22
+MEGABYTE = 10**6
 KINDS = (".csv", ".parquet")
+Part = TypeVar("Part")
 
 
 class TableFile:
@@ -23,12 +25,14 @@ class TableFile:
     Args:
         path: of the file, which must be there.
         options: how a CSV file is written, where that is known.
+        visible: whether to show how much has been read.
     """
 
-    def __init__(self, path: Path, options: CsvOptions | None = None):
+    def __init__(self, path: Path, options: CsvOptions | None = None, visible: bool = True):
         if not path.exists():
             raise FileNotFoundError(f"{path}: no such file")
         self.path, self.csv, self._options = path, ending(path) == ".csv", options or CsvOptions()
+        self._visible, self._size, self._done = visible, path.stat().st_size, 0
 
     @cached_property
     def dialect(self) -> Dialect:
@@ -44,19 +48,19 @@ class TableFile:
         import pyarrow as pa
 
         from tessella.estimators.frames import check_width
+        from tessella.progress import each
 
         known = declared or {}
         check_width(len(self.dialect.names) if self.csv else self._width)
-        pieces = list(self._raw_pieces())
+        pieces = self._watched(self._raw_pieces())
         if not pieces:
             raise ValueError(f"{self.path}: got no rows; expected at least two")
-        texts = pa.concat_tables(pieces)
         notes, formats = [], {}
         if self.csv:
-            found = Inference(texts, known, self.dialect.delimiter)
+            found = Inference(pa.concat_tables(pieces), known, self.dialect.delimiter, self._visible)
             formats = found.schema_formats()
             notes = ([] if self.dialect.usual else [f"{self.path}: {self.dialect}"]) + list(found.notes())
-        table = self._converted(texts, Schema(formats), first=0)
+        table = pa.concat_tables(self.pieces(Schema(formats), each(pieces, "parts of the file", self._visible)))
         left_out = columns_to_leave_out(table, known)
         notes += [f"column {name!r}: left out, {why}; --types keeps it" for name, why in left_out.items()]
         schema = Schema(formats, left_out)
@@ -66,13 +70,13 @@ class TableFile:
         """The whole file by a schema."""
         import pyarrow as pa
 
-        pieces = list(self.pieces(schema))
+        pieces = self._watched(self.pieces(schema))
         return pa.concat_tables(pieces) if pieces else pa.table({name: [] for name in schema.formats})
 
-    def pieces(self, schema: Schema) -> "Iterator[pa.Table]":
-        """The file in pieces by a schema, for files larger than memory."""
+    def pieces(self, schema: Schema, raw: "Iterable[pa.Table] | None" = None) -> "Iterator[pa.Table]":
+        """The file in pieces by a schema, for files larger than memory; or what was read of it already."""
         first = 0
-        for piece in self._raw_pieces():
+        for piece in self._raw_pieces() if raw is None else raw:
             yield self._converted(piece, schema, first)
             first += len(piece)
 
@@ -91,12 +95,30 @@ class TableFile:
 
             return int(pyarrow.parquet.read_metadata(self.path).num_rows)
         with self.path.open("rb") as file:
-            lines = sum(block.count(b"\n") for block in iter(lambda: file.read(BYTES_AT_ONCE), b""))
-        return max(0, lines - 1)  # without the header
+            blocks = self._watched(self._counted_lines(file))
+        return max(0, sum(blocks) - 1)  # without the header
 
     def place(self, row: int) -> str:
         """Where a row is, for messages; rows are counted from 0."""
         return f"{self.path}, line {line_of(self.path, self.dialect, row)}" if self.csv else f"{self.path}, row {row}"
+
+    def _watched(self, parts: Iterator[Part]) -> list[Part]:
+        """All parts of the file, and how much of it is read meanwhile."""
+        from tessella.progress import Progress
+
+        found = []
+        with Progress(f"{self.path.name}, MB read", -(-self._size // MEGABYTE), self._visible, keep=False) as progress:
+            for part in parts:
+                found.append(part)
+                progress.move(self._done // MEGABYTE)
+        return found
+
+    def _counted_lines(self, file: IO[bytes]) -> Iterator[int]:
+        """Of each block."""
+        self._done = 0
+        for block in iter(lambda: file.read(BYTES_AT_ONCE), b""):
+            self._done += len(block)
+            yield block.count(b"\n")
 
     def _raw_pieces(self) -> "Iterator[pa.Table]":
         """Pieces as they are in the file: every cell of a CSV file a text."""
@@ -117,14 +139,21 @@ class TableFile:
         import pyarrow.csv
         import pyarrow.parquet
 
+        self._done = 0
         if not self.csv:
-            return iter(pyarrow.parquet.ParquetFile(self.path).iter_batches(ROWS_AT_ONCE))
+            for batch in pyarrow.parquet.ParquetFile(self.path).iter_batches(ROWS_AT_ONCE):
+                self._done += self._size * len(batch) // self.rows
+                yield batch
+            return
         dialect = self.dialect
         read = pyarrow.csv.ReadOptions(use_threads=False, encoding=dialect.encoding, block_size=BYTES_AT_ONCE)
         parse = pyarrow.csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=True)
         texts = dict.fromkeys(dialect.names, pa.string())
         convert = pyarrow.csv.ConvertOptions(column_types=texts, null_values=[""], strings_can_be_null=True)
-        return iter(pyarrow.csv.open_csv(self.path, read, parse, convert))
+        with pa.OSFile(str(self.path)) as file:
+            for batch in pyarrow.csv.open_csv(file, read, parse, convert):
+                self._done = self._size if file.closed else file.tell()
+                yield batch
 
     def _converted(self, piece: "pa.Table", schema: Schema, first: int) -> "pa.Table":
         """A piece whose first row is that of the file, by a schema."""

@@ -35,6 +35,8 @@ class Schema:
     @classmethod
     def of_model(cls, said: Mapping[str, Any] | None, columns: "tuple[Column, ...]") -> Self:
         """What `to_json` wrote, or, of a model that was not fitted to a file, plain formats of its columns' types."""
+        from tessella.folders import BrokenFolderError
+
         plain = {column.name: _plain_format(column) for column in columns}
         if said is None:
             return cls(plain)
@@ -42,7 +44,7 @@ class Schema:
             written = {name: CellFormat.from_json(one) for name, one in said["formats"].items()}
             return cls(plain | written, dict(said["left_out"]))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise ValueError(f"schema of the model: cannot be read ({error}); fit the model again") from None
+            raise BrokenFolderError(f"schema of the model: cannot be read ({error}); fit the model again") from None
 
 
 def _plain_format(column: "Column") -> CellFormat:
@@ -68,11 +70,17 @@ class Inference:
         texts: the columns of a CSV file, as texts.
         declared: types that the user gave some columns.
         delimiter: of the file; semicolons make decimal commas likely.
+        visible: whether to show how many columns have been looked at.
     """
 
-    def __init__(self, texts: "pa.Table", declared: Mapping[str, str], delimiter: str):
-        self.different = {name: texts[name].unique() for name in texts.column_names}
-        self.possible = {name: _possible(self.different[name], declared.get(name)) for name in texts.column_names}
+    def __init__(self, texts: "pa.Table", declared: Mapping[str, str], delimiter: str, visible: bool = False):
+        from tessella.progress import each
+
+        self.different: dict[str, pa.Array] = {}
+        self.possible: dict[str, list[CellFormat]] = {}
+        for name in each(texts.column_names, "columns looked at", visible):
+            self.different[name] = texts[name].unique()
+            self.possible[name] = _possible(self.different[name], declared.get(name))
         self.decimal = self._certain_decimal()
         self.commas = self.decimal == "," or (not self.decimal and delimiter == ";")
         self.days_first = self._days_first()

@@ -9,7 +9,7 @@ from tessella.estimators.overview.cell_maps import CellMap
 from tessella.estimators.overview.comparison import Compared
 from tessella.estimators.overview.fidelity import Association, Marginal
 from tessella.estimators.overview.telling import Telling
-from tessella.folders import interpreting, read_json, write_whole
+from tessella.folders import BrokenFolderError, interpreting, read_json, write_whole
 
 FILE, FORMAT = "overview.json", 4
 
@@ -99,8 +99,8 @@ class Overview:
             raise FileNotFoundError(f"{folder}: no {FILE} there; expected a folder that `tessella fit` made")
         said = read_json(path)
         if said.get("format") != FORMAT:
-            raise ValueError(
-                f"{path}: got format {said.get('format')!r}; this version reads format {FORMAT}, "
+            raise BrokenFolderError(
+                f"{path}: got format {said.get('format')!r:.80}; this version reads format {FORMAT}, "
                 "run `tessella fit` again, or `gather` it anew from the flow and its table"
             )
         with interpreting(path):

@@ -100,8 +100,10 @@ def _encoded(flow: "TabularFlow", X: Any) -> Tensor:
 
 
 def _plan(flow: "TabularFlow") -> Plan:
-    """For the transformer at least as much time as the flow took."""
-    seconds = max(float(flow.history_[-1]["seconds"]), flow.time_budget or 0.0)
+    """For the transformer as much time as the flow took, or was given, if nobody became impatient."""
+    seconds = float(flow.history_[-1]["seconds"])
+    if flow.stopped_ != "interrupted":
+        seconds = max(seconds, flow.time_budget or 0.0)
     return replace(PLAN, seed=flow.seed_, device=flow.device, time_budget=seconds, progress=flow.progress)
 
 
