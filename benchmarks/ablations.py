@@ -88,6 +88,14 @@ STARTS = {
     "cells at random": "model.cells.placement=random",
     "no linear maps between blocks": "model.density.linear=false",
 }
+MUON = "training.optimizer=muon training.learning_rate"
+OPTIMIZERS = {
+    "Adam, 5e-3": "",
+    "Adam, 1e-2": "training.learning_rate=1e-2",
+    "Muon, 5e-3": f"{MUON}=5e-3",
+    "Muon, 1.5e-2": f"{MUON}=1.5e-2",
+    "Muon, 3e-2": f"{MUON}=3e-2",
+}
 LARGE_FLOW = (
     "--data forests --method voronoi --steps 4000 --test-rows 500 --accelerator cuda",
     "training.learning_rate=3e-3",
@@ -115,8 +123,14 @@ GROUPS = {
         ("power and noise", learning("nursery", 700), POWERS_AND_NOISES),
         ("power and noise", learning("mushroom", 1_000), POWERS_AND_NOISES | STARTS),
         ("power and noise", learning("connect4", 1_000), POWERS_AND_NOISES | STARTS),
+        ("optimizer", learning("mushroom", 1_000), OPTIMIZERS),
+        ("optimizer", learning("connect4", 1_000), OPTIMIZERS),
     ],
-    "gpu": [("flow", SMALL_FLOW, FLOW), ("start", LARGE_FLOW, LARGE_STARTS)],
+    "gpu": [
+        ("flow", SMALL_FLOW, FLOW),
+        ("start", LARGE_FLOW, LARGE_STARTS),
+        ("optimizer", LARGE_FLOW, {f"Muon, {rate}": f"{MUON}={rate}" for rate in ("2e-3", "4e-3", "8e-3")}),
+    ],
 }
 
 
