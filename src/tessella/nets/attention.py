@@ -146,7 +146,7 @@ class AttentionBlock(nn.Module):
         parts = torch.addmm(layer.bias[:, None], layer.weight, self.before_attention(h).T)
         parts = parts.view(-1, *kept.shape[1:3], len(h))
         if self.rotary:
-            here = torch.tensor([place], device=h.device)
+            here = torch.full((1,), place, device=h.device)
             turned = rotated(parts[:-1].mT.flatten(1, 2)[:, :, None], here)[:, :, 0]  # all but the values
             parts = torch.cat([turned.unflatten(1, (-1, len(h))).mT, parts[-1:]])
         kept[..., : len(h)] = parts[-2:]
