@@ -3,7 +3,6 @@
 from tessella.densities.autoregressive import Autoregressive
 from tessella.densities.base import Density
 from tessella.densities.cell_mixture import CellMixture
-from tessella.densities.conditional_logistics import ConditionalLogistics
 from tessella.densities.configs import (
     BlockOptions,
     CouplingConfig,
@@ -31,7 +30,6 @@ __all__ = [
     "BlockOptions",
     "BlockParts",
     "CellMixture",
-    "ConditionalLogistics",
     "CouplingConfig",
     "Density",
     "DensityConfig",

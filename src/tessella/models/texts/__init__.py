@@ -9,12 +9,14 @@ from tessella.models.texts.configs import (
     TextModel,
     TextShape,
 )
+from tessella.models.texts.logistics import ConditionalLogistics
 from tessella.models.texts.points import CausalPoints
 from tessella.models.texts.walking import Walk, characters
 
 __all__ = [
     "CausalPoints",
     "CausalText",
+    "ConditionalLogistics",
     "DisjointText",
     "DisjointTextConfig",
     "SoftmaxTextConfig",

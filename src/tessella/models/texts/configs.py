@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from torch import Tensor
 
 from tessella.configs import Choice
-from tessella.densities import ConditionalLogistics, Gaussian
+from tessella.densities import Gaussian
 from tessella.dequantizers import CellsConfig, CharacterDequantizer, CharacterNoise, VoronoiConfig
 from tessella.models.semidiscrete import SemiDiscrete
 from tessella.models.texts.causal import CausalText, DisjointText
+from tessella.models.texts.logistics import ConditionalLogistics
 from tessella.models.texts.points import CausalPoints
 from tessella.nets import AttentionConfig, CausalNetConfig
 
@@ -92,8 +93,8 @@ class TextFlowConfig(TextConfig, kind="flow"):
     def build(self, shape: TextShape) -> SemiDiscrete:
         cells, net = self.cells.build((shape.characters,)), self.network.build()
         dequantizer = self.noise.build(cells, shape.length, fast=getattr(self.network, "fast", False))
-        conditional = ConditionalLogistics(cells.dim, shape.characters, net.width, self.blocks, self.width)
-        density = CausalPoints(shape.length, cells, net, conditional)
+        conditional = ConditionalLogistics(cells, net.width, self.blocks, self.width)
+        density = CausalPoints(shape.length, net, conditional)
         samples = self.train_samples, self.validation_samples
         return SemiDiscrete(dequantizer, density, *samples, tokens=shape.length)
 

@@ -1,11 +1,13 @@
 """A density of sequences of points: each given those before it."""
 
+from math import prod
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tessella.densities import ConditionalLogistics, Density
-from tessella.dequantizers import Cells
+from tessella.densities import Density
+from tessella.models.texts.logistics import ConditionalLogistics
 from tessella.models.texts.walking import Walk
 from tessella.nets import CausalNet
 
@@ -20,15 +22,15 @@ class CausalPoints(Density):
 
     Args:
         length: T.
-        cells: of the characters, those of the dequantizer.
         net: of the states.
-        conditional: p(x_t | h_t).
+        conditional: p(x_t | h_t), with the cells of the dequantizer.
     """
 
-    def __init__(self, length: int, cells: Cells, net: CausalNet, conditional: ConditionalLogistics):
+    def __init__(self, length: int, net: CausalNet, conditional: ConditionalLogistics):
         super().__init__()
+        cells = conditional.cells
         self.event_shape = (length, cells.dim)
-        self.length, self.cells, self.net, self.conditional = length, cells, net, conditional
+        self.length, self.net, self.conditional = length, net, conditional
         self.embed = nn.Parameter(EMBEDDED * torch.randn(max(cells.counts), net.width))
         self.inside = nn.Parameter(EMBEDDED * torch.randn(net.width, cells.dim))
         self.first = nn.Parameter(EMBEDDED * torch.randn(net.width))  # the token before the first point
@@ -39,22 +41,21 @@ class CausalPoints(Density):
 
     @torch.no_grad()
     def sample(self, shape: tuple[int, ...], context: Tensor | None = None) -> Tensor:
-        walk = Walk(self, shape.numel() if isinstance(shape, torch.Size) else torch.Size(shape).numel())
+        walk = Walk(self, prod(shape))
         drawn = torch.stack([walk.draw() for _ in range(self.length)], 1)
         return drawn.view(*shape, *self.event_shape)
 
     @torch.no_grad()
     def initialize(self, x: Tensor, context: Tensor | None = None) -> None:
         """A component for each character, where the points of its cell lie, as often as it comes."""
-        every = torch.arange(len(self.embed), device=x.device)
-        centre = self.cells.centre(every[None])[0].to(x)
-        self.conditional.start(x.flatten(0, 1), self.cells.quantize(x).flatten(), centre)
+        self.conditional.start(x.flatten(0, 1), self.conditional.cells.quantize(x).flatten())
 
     def embedded(self, values: Tensor) -> Tensor:
         """Points (B, n, D) as tokens, (B, n, width)."""
+        cells = self.conditional.cells
         with torch.no_grad():
-            code = self.cells.quantize(values)
-        displacement = values - self.cells.centre(code).to(values.dtype)
+            code = cells.quantize(values)
+        displacement = values - cells.centre(code).to(values.dtype)
         return functional.embedding(code, self.embed) + functional.linear(displacement, self.inside)
 
     def draw(self, state: Tensor, temperature: float = 1.0) -> Tensor:
