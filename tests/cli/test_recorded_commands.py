@@ -11,6 +11,7 @@ import pytest
 import tessella.cli.main  # noqa: F401  # the function of that name hides the module
 from benchmarks import ablations
 from benchmarks import tables as launches
+from benchmarks import texts
 from tessella.cli.reproduce.tables import tables
 from tessella.configs import changed, parse_changes
 from tessella.paper.tables.recipes import recipe_for
@@ -27,7 +28,7 @@ def arguments(command: str) -> list[str] | None:
 
 
 COMMANDS = {json.loads(file.read_text())["command"] for file in RECORDS}
-COMMANDS |= {line for part in ("cpu", "gpu") for module in (ablations, launches) for line in module.lines(part)}
+COMMANDS |= {line for part in ("cpu", "gpu") for module in (ablations, launches, texts) for line in module.lines(part)}
 TYPED = sorted(command for command in COMMANDS if arguments(command))
 
 

@@ -1,4 +1,4 @@
-"""Laws of models of texts: probabilities that sum to one, tight bounds, causality, and drawing that is what is scored."""
+"""Laws of models of texts: probabilities that sum to one, tight bounds, causality, and draws that follow them."""
 
 from itertools import islice, product
 
@@ -171,7 +171,9 @@ def test_a_prompt_counts():
 
 
 def test_characters_outside_of_the_alphabet_are_refused():
-    with pytest.raises(ValueError, match=r"characters: value 4 at \[0, 1\] is out of range; expected 0 <= characters < 4"):
+    with pytest.raises(
+        ValueError, match=r"characters: value 4 at \[0, 1\] is out of range; expected 0 <= characters < 4"
+    ):
         built(EXACT["softmax"]).log_prob(torch.tensor([[0, 4, 1]], dtype=torch.uint8))
 
 

@@ -14,6 +14,7 @@ from tessella.densities.couplings import flat_couplings
 from tessella.dequantizers.cells import Cells
 from tessella.dequantizers.dequantizer import projected, same_place
 from tessella.dequantizers.learned import VoronoiCells
+from tessella.dequantizers.numbers import Numbers
 from tessella.dequantizers.profiles import profile_positions
 from tessella.nets import Transformer
 from tessella.nets.mlp import zero
@@ -54,6 +55,7 @@ class CharacterDequantizer(nn.Module):
     """
 
     count: Tensor
+    numbers: Numbers | None = None  # a text has none
 
     def __init__(self, cells: Cells, noise: Density, context: nn.Module | None = None):
         super().__init__()

@@ -109,7 +109,9 @@ class CausalLSTM(CausalNet):
     def forward(self, tokens: Tensor) -> Tensor:
         return self.remember(tokens)[0]
 
-    def remember(self, tokens: Tensor, memory: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+    def remember(
+        self, tokens: Tensor, memory: tuple[Tensor, Tensor] | None = None
+    ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """States, and the memory after the last token."""
         fast = self.fast and tokens.is_cuda
         with torch.autocast(tokens.device.type, torch.bfloat16, enabled=fast, cache_enabled=False):
@@ -123,7 +125,8 @@ class CausalLSTM(CausalNet):
 
 class _LSTMSteps(Steps):
     def __init__(self, net: CausalLSTM):
-        self.net, self.memory = net, None
+        self.net = net
+        self.memory: tuple[Tensor, Tensor] | None = None
 
     @torch.no_grad()
     def step(self, tokens: Tensor) -> Tensor:

@@ -31,9 +31,13 @@ def surprise_page(text: str, bits: Sequence[float], title: str = "Surprise") -> 
         raise ValueError(f"bits: got {values[bad[0]]} at {bad[0]}; expected finite numbers, 0 or more")
     shown = join(*(_character(letter, value) for letter, value in zip(text, values, strict=True)))
     mean = sum(values) / max(1, len(values))
-    note = tag("small", f"{len(text):,} characters, {mean:.3f} bits each; the strongest colour is {MOST:g} bits or more")
+    note = tag(
+        "small", f"{len(text):,} characters, {mean:.3f} bits each; the strongest colour is {MOST:g} bits or more"
+    )
     head = tag("head", tag("meta", charset="utf-8"), tag("title", title), tag("style", Markup(STYLE)))
-    return "<!doctype html>\n" + tag("html", head, tag("body", tag("h1", title), note, tag("p", shown)), lang="en") + "\n"
+    return (
+        "<!doctype html>\n" + tag("html", head, tag("body", tag("h1", title), note, tag("p", shown)), lang="en") + "\n"
+    )
 
 
 def _character(letter: str, bits: float) -> Markup:

@@ -81,7 +81,9 @@ def text(
     print(f"drawing: {record['generation']['per_second']:,} characters/s, {record['generation']['rows']} side by side")
     for note in ("partial", "sandwich", "tight"):
         if record.get(note):
-            print(record[note]["message"] if note == "sandwich" else f"{note}: {record[note]}".replace("partial: ", "", 1))
+            print(
+                record[note]["message"] if note == "sandwich" else f"{note}: {record[note]}".replace("partial: ", "", 1)
+            )
     if can_draw():
         print(draw_characters(out / name / "characters.png", record["characters"]))
     print(f"{path}\n\n{record['sample']}")

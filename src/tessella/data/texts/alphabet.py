@@ -50,7 +50,7 @@ class Alphabet:
     def decode(self, codes: Tensor) -> bytes:
         """The bytes of codes, (n,)."""
         table = np.frombuffer(self.symbols, np.uint8)
-        return table[codes.cpu().numpy()].tobytes()
+        return bytes(table[codes.cpu().numpy()])
 
     def names(self) -> list[str]:
         """Each symbol as a reader would call it.

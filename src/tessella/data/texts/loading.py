@@ -80,5 +80,5 @@ def text_of_file(path: Path | str, alphabet: Alphabet | None = None) -> Text:
 def _cut(name: str, coded: Coded, partial: str | None, source: str, licence: str) -> Text:
     n = len(coded.codes)
     first, second = (n * percent // 100 for percent in PERCENT)
-    parts = coded.codes.tensor_split([first, first + second])
-    return Text(name, coded.alphabet, *parts, partial, source, licence)
+    train, validation, test = coded.codes.tensor_split([first, first + second])
+    return Text(name, coded.alphabet, train, validation, test, partial, source, licence)

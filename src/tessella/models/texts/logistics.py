@@ -11,6 +11,7 @@ from tessella.dequantizers import Cells
 from tessella.nets import MLP
 from tessella.nets.mlp import zero
 
+LEAST = 1e-8  # variance of a component at the start
 GENTLE = 0.1  # times what networks say: noise in a cell is narrow, and a small shift takes a point far from all of it
 
 
@@ -28,6 +29,8 @@ class ConditionalLogistics(Density):
         width: of their networks, each of one hidden layer.
     """
 
+    every: Tensor
+
     def __init__(self, cells: Cells, context: int, blocks: int, width: int):
         super().__init__()
         self.cells, self.event_shape = cells, (cells.dim,)
@@ -40,13 +43,12 @@ class ConditionalLogistics(Density):
         self.log_scale = nn.Parameter(torch.zeros(characters, cells.dim))
         self.register_buffer("every", torch.arange(characters)[None], persistent=False)
 
-    every: Tensor
-
     def log_prob(self, x: Tensor, context: Tensor | None = None) -> Tensor:
         y, ladj = self.bijection.forward_and_ladj(x, context)
         z = (y[..., None, :] - self._middle(x)) * (-self.log_scale).exp() - self.offset
         inside = functional.logsigmoid(z) + functional.logsigmoid(-z) - self.log_scale
-        return (self.weigh(context).log_softmax(-1) + inside.sum(-1)).logsumexp(-1) + ladj
+        log_prob: Tensor = (self.weigh(context).log_softmax(-1) + inside.sum(-1)).logsumexp(-1) + ladj
+        return log_prob
 
     def sample(self, shape: tuple[int, ...], context: Tensor | None = None) -> Tensor:
         if context is None:
@@ -76,16 +78,15 @@ class ConditionalLogistics(Density):
         variance = torch.zeros_like(middle).index_add(0, codes, square)
         usual = variance.sum(0) / number.sum()
         variance = torch.where(number > 1, variance / number.clamp_min(1), usual).clamp_min(LEAST)
-        self.log_scale.copy_(0.5 * (3 * variance / torch.pi**2).log())  # a logistic of scale s has variance (pi s)^2 / 3
+        self.log_scale.copy_(
+            0.5 * (3 * variance / torch.pi**2).log()
+        )  # a logistic of scale s has variance (pi s)^2 / 3
         self.offset.copy_((mean - middle) * (-self.log_scale).exp())
         self.weigh.bias.copy_(((number + 0.5) / (number + 0.5).sum()).log()[:, 0])
 
     def _middle(self, like: Tensor) -> Tensor:
         """x_k, (K, D)."""
         return self.cells.centre(self.every)[0].to(like)
-
-
-LEAST = 1e-8  # variance of a component at the start
 
 
 class _Gentle(nn.Module):

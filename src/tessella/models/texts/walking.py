@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from tessella import checks
 from tessella.models.semidiscrete import SemiDiscrete
@@ -17,7 +17,7 @@ class Sequential(Protocol):
 
     length: int
     net: CausalNet
-    first: Tensor
+    first: nn.Parameter
 
     def embedded(self, values: Tensor) -> Tensor:
         """Values (B, n, ...) as tokens of the network, (B, n, width)."""

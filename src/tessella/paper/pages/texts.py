@@ -20,7 +20,20 @@ ROWS: dict[Row, str] = {
     ("none", None, "transformer"): "softmax, no cells",
 }
 PICTURE = "text-characters.png"
-NEEDED = {"data", "partial", "method", "dim", "network", "preset", "length", "seed", "steps", "seconds", "bpc", "stderr"}
+NEEDED = {
+    "data",
+    "partial",
+    "method",
+    "dim",
+    "network",
+    "preset",
+    "length",
+    "seed",
+    "steps",
+    "seconds",
+    "bpc",
+    "stderr",
+}
 NEEDED |= {"elbo_bpc", "iw_samples", "exact", "validation_bpc", "parameters", "characters_seen", "test_windows"}
 NEEDED |= {"test_windows_available", "unigram_bpc", "bigram_bpc", "generation", "characters", "command", "commit"}
 NEEDED |= {"hardware", "training"}
@@ -28,15 +41,16 @@ NEEDED |= {"hardware", "training"}
 INTRODUCTION = f"""\
 ## Texts
 
-Table 3 of the paper: bits per character of held-out text, lower is better. [text.md](text.md) has the method. *Published*
-values are the paper's. Ours come from the records in `results/text`: mean ± standard deviation over seeds where there are
-several, else one seed ± standard error over the test windows. *Exact* values are likelihoods. IW-S values are bounds,
-from S importance samples and one weight for a whole window: the truth is lower. Windows of the published length, 256
-characters of text8 and 320 of enwik8, which do not overlap: nothing before a window is known in it, so its first
-characters are dear. All methods of a text have the same causal transformer, and the flows the same density of points:
-they differ in the geometry. The *disjoint mixture* has the bound that is tight; its likelihood is that of the *softmax*,
-in which there are no cells, and both stand here to show it. *Slack*: how far apart lower and upper bounds are on windows
-that the model drew, in bits per character. *Drawing*: characters a second, many texts side by side. A dash: not run.
+Table 3 of the paper: bits per character of held-out text, lower is better. [text.md](text.md) has the method.
+*Published* values are the paper's. Ours come from the records in `results/text`: mean ± standard deviation over seeds
+where there are several, else one seed ± standard error over the test windows. *Exact* values are likelihoods. IW-S
+values are bounds, from S importance samples and one weight for a whole window: the truth is lower. Windows have the
+published length, 256 characters of text8 and 320 of enwik8, and do not overlap: nothing before a window is known in it,
+so its first characters are dear. All methods have the same causal transformer, and the flows the same density of
+points: they differ in the geometry. The *disjoint mixture* has the bound that is tight; its likelihood is that of the
+*softmax*, in which there are no cells, and both stand here to show it. *Slack*: how far apart lower and upper bounds
+are on windows that the model drew, in bits per character. *Drawing*: characters a second, many side by side. A dash:
+not run.
 
 Published budget: {TEXT_BUDGET}. Ours stands in each line.
 """
@@ -101,7 +115,9 @@ def _of_text(data: str, groups: dict[tuple[str, str, int | None, str, str], list
 def _said(records: list[Record]) -> str:
     """What is missing, what counting gives, how many windows were scored; and the order, beside the published one."""
     said = [f"Characters: {note}." for note in sorted({record["partial"] for record in records if record["partial"]})]
-    tested = sorted({(record["test_windows"], record["test_windows_available"], record["length"]) for record in records})
+    tested = sorted(
+        {(record["test_windows"], record["test_windows_available"], record["length"]) for record in records}
+    )
     said += [
         f"Test windows: {used:,}{f' of {there:,}' if used < there else ''}, of {length} characters."
         for used, there, length in tested

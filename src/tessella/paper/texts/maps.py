@@ -47,4 +47,5 @@ def _flat(points: Tensor) -> Tensor:
     if points.shape[1] <= 2:
         return torch.nn.functional.pad(points, (0, 2 - points.shape[1]))
     centred = points - points.mean(0)
-    return centred @ torch.linalg.svd(centred, full_matrices=False).Vh[:2].T
+    axes: Tensor = torch.linalg.svd(centred, full_matrices=False).Vh[:2]
+    return centred @ axes.T

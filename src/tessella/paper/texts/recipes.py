@@ -74,5 +74,5 @@ def _model(dequantizer: Dequantization, dim: int, network: CausalNetConfig, pres
     return TextFlowConfig(network, cells, noise)
 
 
-SPREAD = 0.15
+SPREAD = 0.1
 """Of the noise at the start, as a share of the way to the nearest wall."""

@@ -80,7 +80,9 @@ def run_text(task: TextTask, folder: Path) -> dict[str, Any]:
     data, recipe = task.windows, recipe_of(task)
     text = data.load()
     with matmul_precision(task.precision):
-        run, fitted = train_text(TextRunConfig(data, recipe.model, recipe.training, task.preset), text, folder, VALIDATIONS)
+        run, fitted = train_text(
+            TextRunConfig(data, recipe.model, recipe.training, task.preset), text, folder, VALIDATIONS
+        )
     per_character = 1 / (data.length * log(2))
     seen = fitted.steps * run.config.training.batch_size * data.length
     with matmul_precision("highest"):
