@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 import tessella.cli.main  # noqa: F401  # the function of that name hides the module
-from benchmarks import ablations
+from benchmarks import ablations, texts
 from benchmarks import tables as launches
-from benchmarks import texts
 from tessella.cli.reproduce.tables import tables
 from tessella.configs import changed, parse_changes
 from tessella.paper.tables.recipes import recipe_for
