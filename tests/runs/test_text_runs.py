@@ -141,6 +141,14 @@ def test_the_page_orders_methods_beside_published_values(exact, tmp_path):
     page = texts_section(tmp_path, tmp_path)
     assert "| disjoint mixture over the cells, D = 8 | - | 1.355 ± 0.004 | exact | - |" in page
     assert "| ordinal, LSTM | - | 1.355 ± 0.004 |" in page
+    assert "Here, the lowest first" not in page
+    for name, dim, bits in (("b2", 2, 1.41), ("b8", 8, 1.38)):
+        (tmp_path / "text" / f"{name}.json").write_text(
+            json.dumps(made | {"method": "voronoi", "dim": dim, "bpc": bits})
+        )
+    page = texts_section(tmp_path, tmp_path)
+    assert "Here, the lowest first: Voronoi, D = 8 (1.380), Voronoi, D = 2 (1.410). Published: Voronoi, D = 8" in page
+    assert "pictures/text-characters.png" in page
     (tmp_path / "text" / "c.json").write_text("{}")
     with pytest.raises(ValueError, match=r"c.json: no bigram_bpc, bpc"):
         texts_section(tmp_path, tmp_path)

@@ -70,8 +70,8 @@ def texts_section(folder: Path, docs: Path) -> str:
 
 
 CAPTION = (
-    "Where the learned cells of the characters lie (the two principal coordinates), each with a line to its nearest: "
-    "vowels orange, consonants blue, digits green."
+    "Where the cells of the characters lie after training (the two principal coordinates), each with a line to its "
+    "nearest: vowels orange, consonants blue, digits green. They began where counts of pairs put them."
 )
 
 
@@ -99,9 +99,12 @@ def _checked(path: Path) -> Record:
 
 def _of_text(data: str, groups: dict[tuple[str, str, int | None, str, str], list[Record]], link: str) -> str:
     here = {key[1:]: group for key, group in groups.items() if key[0] == data}
-    lines = []
+    lines, measured = [], {}
     for row, label in ROWS.items():
-        lines.append([label, _published(data, row), *_details(here.pop((*row, ""), []), link)])
+        group = here.pop((*row, ""), [])
+        lines.append([label, _published(data, row), *_details(group, link)])
+        if group:
+            measured[row] = mean(record["bpc"] for record in group)
     for (method, dim, network, variant), group in sorted(here.items(), key=lambda item: str(item[0])):
         known = ROWS.get((method, dim, "transformer"), f"{method}, D = {dim}")
         said = ", ".join(filter(None, [known, "LSTM" if network == "lstm" else "", variant]))
@@ -109,11 +112,11 @@ def _of_text(data: str, groups: dict[tuple[str, str, int | None, str, str], list
     header = ["method", "published", "here", "kind", "slack", "parameters", "training", "characters seen", "drawing"]
     header += ["hardware", "records"]
     records = [record for key, group in groups.items() if key[0] == data for record in group]
-    return "\n\n".join(filter(None, [f"### {data}", _said(records), table(header, lines)]))
+    return "\n\n".join(filter(None, [f"### {data}", _said(records), _order(data, measured), table(header, lines)]))
 
 
 def _said(records: list[Record]) -> str:
-    """What is missing, what counting gives, how many windows were scored; and the order, beside the published one."""
+    """What is missing, what counting gives, how many windows were scored."""
     said = [f"Characters: {note}." for note in sorted({record["partial"] for record in records if record["partial"]})]
     tested = sorted(
         {(record["test_windows"], record["test_windows_available"], record["length"]) for record in records}
@@ -125,9 +128,19 @@ def _said(records: list[Record]) -> str:
     if records:
         one = records[0]
         said.append(f"By counting characters: {one['unigram_bpc']:.3f}; pairs of them: {one['bigram_bpc']:.3f}.")
-        seen = mean(record["characters_seen"] for record in records)
-        said.append(f"Ours have seen {seen / 1e6:,.0f} million characters on average.")
     return " ".join(said)
+
+
+def _order(data: str, measured: dict[Row, float]) -> str:
+    """Published methods that were run, the lowest first, here and there; "" where fewer than two were."""
+    known = {row: found.value for row in measured if (found := PUBLISHED_TEXTS[data].get(row[:2]))}
+    if len(known) < 2:
+        return ""
+    here, there = (
+        ", ".join(f"{ROWS[row]} ({values[row]:.3f})" for row in sorted(known, key=lambda row: values[row]))
+        for values in (measured, known)
+    )
+    return f"Here, the lowest first: {here}. Published: {there}. Differences smaller than error and slack say nothing."
 
 
 def _published(data: str, row: Row) -> str:
