@@ -98,7 +98,7 @@ def test_a_table_of_ones_own_is_trained_and_evaluated(method, tmp_path):
 def test_data_commands():
     said = tessella("data", "list")
     assert "nursery" in said
-    assert "bsds300      1,300,000 rows  63 real numbers" in said
+    assert "bsds300        1,300,000 rows  63 real numbers" in said
     assert "ok   mushroom" in tessella("data", "check", "mushroom")
     assert "expected one of" in tessella("data", "get", expect=1)
     assert "mushrooms" in tessella("data", "check", "mushrooms", expect=1)

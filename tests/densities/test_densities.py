@@ -19,6 +19,8 @@ from tessella.densities import (
     flat_flow,
     token_flow,
 )
+from tessella.dequantizers import VoronoiConfig
+from tessella.models.texts import ConditionalLogistics
 from tessella.nets import ResidualMLP
 
 SPLINES = BlockParts(RationalQuadratic(4), ResidualMLP, linear=True)
@@ -50,6 +52,10 @@ DENSITIES = {
     ),
     "conditional-flat": lambda: (
         perturbed(conditional_flow(StudentT((1, 2), 9), 2, 16, 1, context=3, tokens=False)),
+        torch.ones(3),
+    ),
+    "logistics-in-cells": lambda: (
+        perturbed(ConditionalLogistics(VoronoiConfig(2, shared=True).build((4,)), context=3, blocks=2, width=8)),
         torch.ones(3),
     ),
     "cell-mixture": lambda: (perturbed(CellMixture((3,), 2, components=4)), None),

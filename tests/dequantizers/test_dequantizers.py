@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tessella.data.tables.shape import TableShape
 from tessella.densities import CouplingConfig, FlatCouplingConfig
 from tessella.dequantizers import CellsConfig, ConditionalNoise, Dequantizer, FixedNoise
+from tessella.dequantizers.dequantizer import projected
 from tessella.models import FlowConfig
 
 COUNTS = (3, 1, 5, 2)
@@ -65,7 +66,7 @@ def test_even_when_the_noise_is_far_out(name, scale):
     dequantizer = dequantizer_of(name).float()
     codes = rows(5_000)
     u = scale * torch.randn(5_000, len(COUNTS), dequantizer.cells.dim, dtype=torch.float32)
-    x = dequantizer._project(dequantizer.cells.forward(u, codes)[0], codes)
+    x = projected(dequantizer.cells, dequantizer.cells.forward(u, codes)[0], codes)
     assert torch.equal(dequantizer.quantize(x)[0], codes)
 
 

@@ -17,7 +17,8 @@ def data(action: tyro.conf.Positional[Literal["list", "get", "check"]], name: ty
     if action == "list":
         for row in available():
             kind = f"variables, at most {row.categories:2} categories" if row.categories else "real numbers"
-            print(f"{row.name:12} {row.rows:>9,} rows {row.variables:3} {kind}")
+            size = f"rows {row.variables:3} {kind}" if row.variables else f"characters, {row.categories} different"
+            print(f"{row.name:12} {row.rows:>11,} {size}")
             print(f"{'':12} {row.where}" + (f"\n{'':12} {row.partial}" if row.partial else ""))
         return
     if action == "get":

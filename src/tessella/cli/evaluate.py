@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from tessella.evaluation import AuditResult, Evaluation
 
 SAMPLES = 100
+TEXT_SAMPLES = 20
 
 
 def evaluate(
@@ -32,9 +33,11 @@ def evaluate(
     fails.
 
     Args:
-        model: folder that `tessella train` or `tessella fit` made.
-        data: for a model of `tessella fit`: a CSV or Parquet file with the same columns; without it, audits only.
-        samples: importance samples per row; more give a tighter bound. Without it 100, or what the fitted table uses.
+        model: folder that `tessella train`, `tessella fit` or `tessella reproduce text` made.
+        data: for a model of `tessella fit`: a CSV or Parquet file with the same columns; without it, audits only. For a
+            model of a text: another file of the same alphabet.
+        samples: importance samples per row; more give a tighter bound. Without it 100, what the fitted table uses, or
+            20 for the windows of a text.
         part: for a run of `tessella train`: which part of its data.
         rows: only the first so many rows; 0 for all.
         audit: also check that probabilities sum or integrate to one, that no entropy floor is passed, how loose the
@@ -46,9 +49,12 @@ def evaluate(
     """
     from tessella import records
     from tessella.estimators.saving import DESCRIPTION
+    from tessella.runs import is_text_run
 
     if (model / DESCRIPTION).exists():
         found = _of_fit(model, data, samples, rows, audit, device)
+    elif is_text_run(model):
+        found = _of_text(model, data, samples or TEXT_SAMPLES, part, rows, audit, device, seed)
     elif data is not None:
         raise ValueError(f"data: got {data} for a model of `tessella train` in {model}; expected one of `tessella fit`")
     else:
@@ -105,6 +111,36 @@ def _of_run(folder: Path, samples: int, part: str, rows: int, audit: bool, devic
     partial = f"\npartial data: {table.partial}" if table.partial else ""
     title = f"{table.name}, {part} part, {named(run.config.model)['method']}{partial}"
     return _Found(title, result, found, record_of(run, table, part=part))
+
+
+def _of_text(
+    folder: Path, data: Path | None, samples: int, part: str, rows: int, audit: bool, device: str, seed: int
+) -> _Found:
+    from math import log
+
+    import torch
+
+    from tessella import records
+    from tessella.data import text_of_file
+    from tessella.evaluation import evaluate as measure
+    from tessella.evaluation import sandwich_audit
+    from tessella.runs import load_text_run
+
+    torch.manual_seed(seed)
+    run = load_text_run(folder, device)
+    text = run.config.data.load(run.alphabet) if data is None else text_of_file(data, run.alphabet)
+    windows = text.windows(part, run.config.data.length)
+    (batch,) = windows.to(device).batch(torch.arange(len(windows))[: rows or None])
+    result = measure(run.model, (batch.long(),), samples)
+    unit = run.config.data.length * log(2)
+    partial = f"\npartial data: {text.partial}" if text.partial else ""
+    title = (
+        f"{text.name}, {part} part, windows of {run.config.data.length} characters: {result.iw_nll / unit:.4f} +- "
+        f"{result.stderr / unit:.4f} bits per character{partial}"
+    )
+    record = {"data": text.name, "partial": text.partial, "part": part, "bpc": result.iw_nll / unit}
+    audits = [sandwich_audit(run.model, samples=samples)] if audit else []
+    return _Found(title, result, audits, record | records.provenance(seed))
 
 
 def _of_fit(

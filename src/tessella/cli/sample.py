@@ -21,12 +21,14 @@ def sample(
     balance: str | None = None,
     out: Path | None = None,
     formulas: Formulas = "auto",
+    characters: int | None = None,
+    prompt: str | None = None,
     seed: int = 0,
 ) -> None:
-    """Draw new rows, with the columns' own names and categories, as CSV or Parquet.
+    """Draw new rows, with the columns' own names and categories, as CSV or Parquet; or a text, while it is drawn.
 
     Args:
-        model: folder that `tessella fit` or `tessella train` made.
+        model: folder that `tessella fit`, `tessella train` or `tessella reproduce text` made.
         rows: how many.
         given: what some columns shall be: --given sex F age 30:40 job "clerk|cook"; LOW:HIGH is an interval of numbers
             or dates, one end may be left out; | parts categories; an empty text stands for missing.
@@ -35,8 +37,21 @@ def sample(
         out: file to write, .csv or .parquet; CSV to standard output without it.
         formulas: texts that a spreadsheet would take for formulas get a quotation mark: auto, in columns where training
             saw none; escape, everywhere; keep, nowhere.
+        characters: of a text, 500 unless given.
+        prompt: what a text begins with.
         seed: of the draws.
     """
+    from tessella.runs import is_text_run
+
+    if is_text_run(model):
+        if given or balance or out:
+            name = "given" if given else "balance" if balance else "out"
+            raise ValueError(f"{name}: got it for the text model in {model}; expected characters, prompt, temperature")
+        _stream(model, 500 if characters is None else characters, prompt or "", temperature, seed)
+        return
+    if characters is not None or prompt is not None:
+        name = "prompt" if characters is None else "characters"
+        raise ValueError(f"{name}: got it for the rows of {model}; expected a folder of `tessella reproduce text`")
     from tessella.cli.files import escaped, with_formulas, write_table
     from tessella.estimators import TabularFlow
     from tessella.estimators.frames import to_arrow
@@ -76,6 +91,28 @@ def _rows_of_run(folder: Path, rows: int, seed: int) -> "pa.Table":
             checks.finite("rows drawn", part)
     with interpreting(folder / "config.json"):  # columns are of one type each, unless somebody wrote others there
         return pa.table(run.encoding.by_name(*drawn))
+
+
+def _stream(folder: Path, characters: int, prompt: str, temperature: float, seed: int) -> None:
+    """Print a text while it is drawn; bytes that are no text, in whole or not yet, are shown as unknown or wait."""
+    from codecs import getincrementaldecoder
+    from itertools import islice
+
+    import torch
+
+    from tessella.models import characters as drawn
+    from tessella.models.restoring import sound
+    from tessella.runs import load_text_run
+
+    if characters < 1:
+        raise ValueError(f"characters: got {characters}; expected at least 1")
+    torch.manual_seed(seed)
+    run, decoder = load_text_run(folder), getincrementaldecoder("utf-8")("replace")
+    print(prompt, end="", flush=True)
+    with sound("sample"):
+        for codes in islice(drawn(run.model, run.alphabet.encode(prompt), temperature=temperature), characters):
+            print(decoder.decode(run.alphabet.decode(codes)), end="", flush=True)
+    print(decoder.decode(b"", final=True))
 
 
 def parsed(flow: "TabularFlow", given: dict[str, str]) -> dict[str, Any]:

@@ -19,12 +19,12 @@ class Extent:
 
     Attributes:
         rows: of the whole table.
-        variables: columns that vary.
+        variables: columns that vary; 0 for a text, whose rows are characters.
         categories: the most that one variable has; 0 where variables are real numbers.
         parts: rows for train, validation and test, where the files say it and no rule of ours.
 
-    >>> print(Extent(12_960, 8, 5), "and", Extent(6, 2, parts=(4, 1, 1)), sep="; ")
-    12,960 rows, 8 variables, at most 5 categories; and; 4 + 1 + 1 rows, 2 real numbers
+    >>> print(Extent(12_960, 8, 5), Extent(6, 2, parts=(4, 1, 1)), Extent(99, 0, 27), sep="; ")
+    12,960 rows, 8 variables, at most 5 categories; 4 + 1 + 1 rows, 2 real numbers; 99 characters, 27 different
     """
 
     rows: int
@@ -34,6 +34,8 @@ class Extent:
 
     def __str__(self) -> str:
         rows = " + ".join(f"{part:,}" for part in self.parts or (self.rows,))
+        if not self.variables:
+            return f"{rows} characters, {self.categories} different"
         kind = f"variables, at most {self.categories} categories" if self.categories else "real numbers"
         return f"{rows} rows, {self.variables} {kind}"
 

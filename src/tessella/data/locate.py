@@ -6,7 +6,7 @@ from pathlib import Path
 
 SHIPPED = Path(__file__).parent / "files"
 
-PACKINGS = ("", ".gz", ".Z")  # a file may lie there plain or packed
+PACKINGS = ("", ".gz", ".Z", ".xz")  # a file may lie there plain or packed
 
 
 def folders() -> Iterator[Path]:

@@ -16,7 +16,12 @@ import numpy as np
 
 from tessella.data import locate, lzw
 
-_UNPACK: dict[str, Callable[[bytes], bytes]] = {"": bytes, ".gz": gzip.decompress, ".Z": lzw.decompress}
+_UNPACK: dict[str, Callable[[bytes], bytes]] = {
+    "": bytes,
+    ".gz": gzip.decompress,
+    ".Z": lzw.decompress,
+    ".xz": lzma.decompress,
+}
 _AGAIN = "delete it and get it again (tessella.data.get, a copy from its source, or a reinstall for a shipped file)"
 
 
@@ -37,7 +42,7 @@ def read_raw(path: Path, raw: RawFile) -> bytes:
     """The unpacked bytes of `raw`, from a plain file, a packed one or a zip archive, with their checksum verified."""
     try:
         data = _from_zip(path, raw.name) if path.suffix == ".zip" else _unpack(path.name, raw.name, path.read_bytes())
-    except (EOFError, gzip.BadGzipFile, zlib.error, zipfile.BadZipFile, ValueError) as error:
+    except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error, zipfile.BadZipFile, ValueError) as error:
         raise ValueError(f"{path}: cannot be unpacked ({error}); the file is cut off or damaged: {_AGAIN}") from error
     _verify(f"{path} ({raw.name})", data, raw.checksum)
     return data

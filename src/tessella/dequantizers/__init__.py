@@ -1,6 +1,7 @@
 """From rows to points and back: regions of the categories (`Cells`), noise in them, numbers; `Dequantizer`."""
 
 from tessella.dequantizers.cells import Cells, CellsConfig
+from tessella.dequantizers.characters import CharacterContext, CharacterDequantizer, CharacterNoise
 from tessella.dequantizers.dequantizer import Dequantizer
 from tessella.dequantizers.fixed import (
     ArgmaxCells,
@@ -23,6 +24,9 @@ __all__ = [
     "BinaryConfig",
     "Cells",
     "CellsConfig",
+    "CharacterContext",
+    "CharacterDequantizer",
+    "CharacterNoise",
     "ConditionalNoise",
     "Dequantizer",
     "FixedNoise",

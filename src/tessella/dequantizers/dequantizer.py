@@ -51,7 +51,7 @@ class Dequantizer(nn.Module):
         self._check(codes, values)
         u, log_noise = self.noise.sample_and_log_prob((len(codes),), self._context(codes, values))
         x, ladj = self.cells.forward(u[:, : codes.shape[1]], codes)
-        x, log_q = self._project(x, codes), log_noise - ladj.sum(-1)
+        x, log_q = projected(self.cells, x, codes), log_noise - ladj.sum(-1)
         if self.numbers is None or values is None:
             return x, log_q
         points, log_slope = self.numbers.forward(u[:, codes.shape[1] :], values, self.numbers.present(codes))
@@ -135,15 +135,6 @@ class Dequantizer(nn.Module):
         """Whether the noise u leads back to the points: fixed geometries leave space that is nobody's, (B)."""
         return same_place(self.cells.forward(u, codes)[0], x)
 
-    def _project(self, x: Tensor, codes: Tensor) -> Tensor:
-        """Undo what rounding did: a point across a wall goes back by a little, and to the middle if that fails."""
-        with torch.no_grad():
-            centre = self.cells.centre(codes).to(x.dtype)
-            back = centre + (1 - PROJECTED) * (x - centre)
-            back = torch.where((self.cells.quantize(back) == codes)[..., None], back, centre)
-            missed = (self.cells.quantize(x) != codes)[..., None]
-        return torch.where(missed, back, x)
-
     def _check(self, codes: Tensor, values: Tensor | None) -> None:
         checks.indices("codes", codes, (len(codes), len(self.cells.counts)), self.count)
         if (values is None) != (self.numbers is None):
@@ -151,6 +142,16 @@ class Dequantizer(nn.Module):
             raise ValueError(
                 f"values: got {'none' if values is None else 'some'} beside the codes; expected {expected}"
             )
+
+
+def projected(cells: Cells, x: Tensor, codes: Tensor) -> Tensor:
+    """Undo what rounding did: a point across a wall goes back by a little, and to the middle if that fails."""
+    with torch.no_grad():
+        centre = cells.centre(codes).to(x.dtype)
+        back = centre + (1 - PROJECTED) * (x - centre)
+        back = torch.where((cells.quantize(back) == codes)[..., None], back, centre)
+        missed = (cells.quantize(x) != codes)[..., None]
+    return torch.where(missed, back, x)
 
 
 def same_place(x: Tensor, y: Tensor) -> Tensor:

@@ -44,9 +44,11 @@ class VoronoiCells(Cells):
         self.map = CellBijection(tessellation, squashing, learn_power=learn_power)
 
     def arrange(self, codes: Tensor) -> None:
-        if self.placement == "random":
-            return
-        positions = profile_positions(codes, self.counts, self.dim)
+        if self.placement != "random":
+            self.move_to(profile_positions(codes, self.counts, self.dim))
+
+    def move_to(self, positions: Tensor) -> None:
+        """Put the anchors at positions (N, K, D), or at their means where all variables share them; maybe apart."""
         tessellation = self.map.tessellation
         tessellation.move_anchors(positions.mean(0) if tessellation.shared else positions)
         if self.placement == "apart":

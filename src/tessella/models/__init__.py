@@ -1,4 +1,4 @@
-"""What can be trained: models of tables and of vectors, each with one description, one builder and one start."""
+"""What can be trained: models of tables, vectors and texts, each with one description, one builder and one start."""
 
 from tessella.models.any_order import AutoregressiveTable
 from tessella.models.autoregressive import AutoregressiveConfig
@@ -12,6 +12,18 @@ from tessella.models.discrete import (
 )
 from tessella.models.semidiscrete import SemiDiscrete, log_mean_exp
 from tessella.models.tables import FlowConfig, MixtureStartConfig, Started, StartOptions, TableConfig, TableModel
+from tessella.models.texts import (
+    CausalPoints,
+    CausalText,
+    DisjointText,
+    DisjointTextConfig,
+    SoftmaxTextConfig,
+    TextConfig,
+    TextFlowConfig,
+    TextModel,
+    TextShape,
+    characters,
+)
 from tessella.models.vectors import VectorModel, build_vectors
 
 __all__ = [
@@ -19,18 +31,28 @@ __all__ = [
     "AutoregressiveTable",
     "BlocksConfig",
     "CategoricalMixtureConfig",
+    "CausalPoints",
+    "CausalText",
     "ChowLiuConfig",
     "DiscreteFlowConfig",
+    "DisjointText",
+    "DisjointTextConfig",
     "FlowConfig",
     "IndependentConfig",
     "MixtureStartConfig",
     "SemiDiscrete",
+    "SoftmaxTextConfig",
     "StartOptions",
     "Started",
     "TableConfig",
     "TableModel",
+    "TextConfig",
+    "TextFlowConfig",
+    "TextModel",
+    "TextShape",
     "TransformerConfig",
     "VectorModel",
     "build_vectors",
+    "characters",
     "log_mean_exp",
 ]

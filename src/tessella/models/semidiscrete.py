@@ -7,30 +7,41 @@ from torch import Tensor, nn
 
 from tessella.contracts import Batch
 from tessella.densities import Density
-from tessella.dequantizers import Dequantizer
+from tessella.dequantizers import CharacterDequantizer, Dequantizer
 from tessella.progress import counted
 
 SAMPLES = 100  # of the bound, where a call does not say
 POINTS_AT_ONCE = {"cpu": 2**10}  # what a layer makes of them stays in the cache: twice as fast as 2**15
 POINTS_AT_ONCE_ELSEWHERE = 2**15
+FEW = 16  # tokens of a row that these numbers are meant for; of longer rows fewer go together
 
 
 class SemiDiscrete(nn.Module):
     """log P(row) >= E_q log 1/S sum_s p(x_s) / q(x_s | row): any density of points as a model of rows.
 
-    A row is (codes,) or (codes, numbers); P is a mass in categories and integers and a density in real numbers.
+    A row is (codes,) or (codes, numbers), or a window of a text, (characters,); P is a mass in categories and integers
+    and a density in real numbers.
 
     Args:
         dequantizer: q(x | row).
         density: p(x), over (G + R, D) points.
         train_samples: S of the training objective; 1 is the ELBO, more is tighter and dearer.
         validation_samples: S of the per-row values that training validates with.
+        tokens: of a row, where they are many: the memory that it takes grows with them.
     """
 
     exact = False
 
-    def __init__(self, dequantizer: Dequantizer, density: Density, train_samples: int = 1, validation_samples: int = 8):
+    def __init__(
+        self,
+        dequantizer: Dequantizer | CharacterDequantizer,
+        density: Density,
+        train_samples: int = 1,
+        validation_samples: int = 8,
+        tokens: int = FEW,
+    ):
         super().__init__()
+        self._longer = max(1, tokens // FEW)
         self.dequantizer, self.density = dequantizer, density
         self.train_samples, self.validation_samples = train_samples, validation_samples
 
@@ -41,7 +52,7 @@ class SemiDiscrete(nn.Module):
 
     @property
     def _points_at_once(self) -> int:
-        return POINTS_AT_ONCE.get(self.device.type, POINTS_AT_ONCE_ELSEWHERE)
+        return max(1, POINTS_AT_ONCE.get(self.device.type, POINTS_AT_ONCE_ELSEWHERE) // self._longer)
 
     def elbo(self, *batch: Tensor) -> Tensor:
         """log p(x) - log q(x | row) for one draw x per row: an unbiased estimate of a lower bound, (B)."""

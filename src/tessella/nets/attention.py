@@ -38,6 +38,30 @@ def l2_attention(q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None = Non
     )
 
 
+def rotated(x: Tensor, places: Tensor) -> Tensor:
+    """Pairs (x_i, x_(i + d/2)) turned by the angle place / 10000^(2i/d): products then depend on distances alone.
+
+    Args:
+        x: queries or keys, (*batch, n, d), d even.
+        places: (n,).
+
+    References:
+        J. Su et al., "RoFormer: enhanced transformer with rotary position embedding", 2021.
+
+    >>> q, k = torch.randn(2, 1, 8).expand(2, 9, 8)
+    >>> products = rotated(q, torch.arange(9)) @ rotated(k, torch.arange(9)).T
+    >>> torch.allclose(products[3, 1], products[8, 6], atol=1e-5)
+    True
+    """
+    half, dtype = x.shape[-1] // 2, torch.promote_types(x.dtype, torch.float32)
+    speed = LONGEST_TURN ** (-torch.arange(half, device=x.device, dtype=dtype) / half)
+    angle = places.to(dtype)[:, None] * speed
+    first, second = x.to(dtype).chunk(2, -1)
+    cos, sin = angle.cos(), angle.sin()
+    return torch.cat([first * cos - second * sin, first * sin + second * cos], -1).to(x.dtype)
+
+
+LONGEST_TURN = 10_000.0
 ATTENTIONS: dict[str, Callable[..., Tensor]] = {"dot": functional.scaled_dot_product_attention, "l2": l2_attention}
 ACTIVATIONS: dict[str, type[nn.Module]] = {"silu": nn.SiLU, "gelu": nn.GELU}
 
@@ -46,13 +70,15 @@ class AttentionBlock(nn.Module):
     """h + attention(norm h), then h + mlp(norm h).
 
     Args:
-        width: size of the residual stream; heads of 32 dimensions where it divides.
+        width: size of the residual stream.
         expansion: width of the MLP's hidden layer, in units of `width`.
         dropout: share of what each half adds that is left out in training.
         attention: logits q_i . k_j / sqrt(d), "dot", or -|q_i - k_j|^2 / sqrt(d) with q = k, "l2". Kim et al. bound the
             Lipschitz constant of the second where values are also multiplied by W_K W_K' / sqrt(d). Here they are not,
             and no bound is claimed.
         activation: of the MLP.
+        head: dimensions of a head where they divide the width, which else has one head.
+        rotary: tokens know their distances: queries and keys are `rotated` by their places.
     """
 
     def __init__(
@@ -62,6 +88,8 @@ class AttentionBlock(nn.Module):
         dropout: float = 0.0,
         attention: Attention = "dot",
         activation: Activation = "silu",
+        head: int = 32,
+        rotary: bool = False,
     ):
         super().__init__()
         if attention not in ATTENTIONS:
@@ -70,7 +98,9 @@ class AttentionBlock(nn.Module):
             raise ValueError(f"activation: got {activation!r}; expected one of {', '.join(ACTIVATIONS)}")
         if not 0 <= dropout < 1:
             raise ValueError(f"dropout: got {dropout}; expected 0 <= dropout < 1")
-        self.heads = width // 32 if width % 32 == 0 else 1
+        self.heads, self.rotary = width // head if width % head == 0 else 1, rotary
+        if rotary and width // self.heads % 2:
+            raise ValueError(f"rotary: got heads of {width // self.heads} dimensions; expected an even number")
         self.attend, self.l2 = ATTENTIONS[attention], attention == "l2"
         self.before_attention, self.before_mlp = nn.LayerNorm(width), nn.LayerNorm(width)
         self.query_key_value = nn.Linear(width, (2 if self.l2 else 3) * width)  # l2: the query is the key
@@ -102,7 +132,7 @@ class AttentionBlock(nn.Module):
             kept: keys and values of m tokens, (m, 2, heads, size, at least B); those of the last, this one, are put in.
             products: room for as many numbers as there are keys.
         """
-        q = self.keep(h, kept[-1])
+        q = self.keep(h, kept[-1], len(kept) - 1)
         k, v = kept[..., : len(h)].unbind(1)  # (m, heads, size, B)
         products = products[..., : len(h)]
         logits = torch.mul(k, 2 * q - k if self.l2 else q, out=products).sum(2)
@@ -110,11 +140,15 @@ class AttentionBlock(nn.Module):
         attended = torch.mul(v, weights[:, :, None], out=products).sum(0)
         return self._added(h, attended.flatten(0, 1).T)
 
-    def keep(self, h: Tensor, kept: Tensor) -> Tensor:
+    def keep(self, h: Tensor, kept: Tensor, place: int) -> Tensor:
         """Put keys and values of tokens (B, width) into (2, heads, size, at least B); queries, (heads, size, B)."""
         layer = self.query_key_value
         parts = torch.addmm(layer.bias[:, None], layer.weight, self.before_attention(h).T)
         parts = parts.view(-1, *kept.shape[1:3], len(h))
+        if self.rotary:
+            here = torch.full((1,), place, device=h.device)
+            turned = rotated(parts[:-1].mT.flatten(1, 2)[:, :, None], here)[:, :, 0]  # all but the values
+            parts = torch.cat([turned.unflatten(1, (-1, len(h))).mT, parts[-1:]])
         kept[..., : len(h)] = parts[-2:]
         return parts[0]
 
@@ -123,6 +157,9 @@ class AttentionBlock(nn.Module):
         size = h.shape[-1] // self.heads
         parts = self.query_key_value(self.before_attention(h)).unflatten(-1, (-1, self.heads, size)).unbind(-3)
         *query, key, value = (part.transpose(-3, -2) for part in parts)
+        if self.rotary:
+            places = torch.arange(h.shape[-2], device=h.device)
+            *query, key = (rotated(part, places) for part in (*query, key))
         return (query[0] if query else key), key, value
 
     def _added(self, h: Tensor, attended: Tensor) -> Tensor:
@@ -201,7 +238,7 @@ class Stack(nn.ModuleList):
                 if asked or i < len(self):
                     h = block.after(h, own[upto], kept.products[upto])
                 else:
-                    block.keep(h, own[kept.tokens - 1])
+                    block.keep(h, own[kept.tokens - 1], kept.tokens - 1)
         return h
 
     def precision(self, h: Tensor) -> torch.autocast:

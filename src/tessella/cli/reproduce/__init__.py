@@ -10,6 +10,7 @@ from tessella.cli.reproduce.figures import cell_map, dequantizers
 from tessella.cli.reproduce.quantized import quantized_2d
 from tessella.cli.reproduce.regimes import when_cells_help
 from tessella.cli.reproduce.tables import sampling_speed, tables
+from tessella.cli.reproduce.texts import text
 from tessella.cli.reproduce.toys import mixture_2d
 from tessella.cli.reproduce.vectors import continuous
 
@@ -22,6 +23,7 @@ EXPERIMENTS: dict[str, Callable[..., None]] = {
     "mixture-2d": mixture_2d,
     "when-cells-help": when_cells_help,
     "continuous": continuous,
+    "text": text,
     "sampling-speed": sampling_speed,
 }
 
