@@ -13,6 +13,7 @@ from tessella.estimators.learning import Plan, limited_epochs, on_gpu, train_by_
 from tessella.estimators.network import Learned, mean_nll
 from tessella.estimators.settings import Settings
 from tessella.models import AutoregressiveConfig, AutoregressiveTable, CategoricalMixtureConfig
+from tessella.training.config import Optimizer
 
 CODES = 16  # of a number, about, in a mixture
 SHARE_FOR_MIXTURE, SECONDS_FOR_MIXTURE = 0.1, 20.0  # of the time budget; at most
@@ -32,6 +33,7 @@ class Effort:
     dropout: float
     batch_size: int
     learning_rate: float
+    optimizer: Optimizer
     epochs: int = 40
     """At most; a schedule that ends much later learns the rows by heart before the learning rate comes to rest."""
 
@@ -43,11 +45,12 @@ def effort(rows: int, gpu: bool, seconds: float | None = None) -> Effort:
     (0.2, 0.0, 256)
     """
     few, many = rows < FEW, rows >= MANY
-    dropout, rate = 0.2 if few else 0.0 if many else 0.1, 2e-3 if rows < VERY_FEW else 5e-3 if few else 1e-2
+    dropout = 0.2 if few else 0.0 if many else 0.1
+    pace: tuple[float, Optimizer] = (1e-3, "adam") if rows < VERY_FEW else (5e-3 if few or gpu else 1e-2, "muon")
     if gpu:
-        return Effort(256, 4, dropout, 512, 5e-3) if many else Effort(128, 3, dropout, 128, min(rate, 5e-3))
+        return Effort(256, 4, dropout, 512, *pace) if many else Effort(128, 3, dropout, 128, *pace)
     large = many and seconds is not None and seconds >= LONG
-    return Effort(128, 3, dropout, 256, 5e-3) if large else Effort(64, 2, dropout, 64 if few else 256, rate)
+    return Effort(128, 3, dropout, 256, 5e-3, "muon") if large else Effort(64, 2, dropout, 64 if few else 256, *pace)
 
 
 def learn_autoregressive(
@@ -65,7 +68,7 @@ def learn_autoregressive(
     watched = _some(rows[1], ROWS_FOR_VALUE)
     before = mean_nll(model, watched, plan.seed)
     weights = {name: weight.clone() for name, weight in model.state_dict().items()}
-    tuned = replace(settings.tuned(plan, chosen.learning_rate, chosen.batch_size), optimizer="muon")
+    tuned = replace(settings.tuned(plan, chosen.learning_rate, chosen.batch_size), optimizer=chosen.optimizer)
     plan = limited_epochs(tuned, len(rows[0][0]), chosen.epochs, FEWEST_STEPS)
     result, history = train_by_plan(model, (Rows(*rows[0]), Rows(*rows[1])), plan, time.perf_counter() - began)
     after = _with_best_orders(model, watched, plan.seed)
