@@ -1,12 +1,14 @@
-"""Tables, vectors and toys: found or fetched, verified, split, encoded; and the sources of their batches."""
+"""Tables, vectors, sets and toys: found or fetched, verified, split, encoded; and the sources of their batches."""
 
 from tessella.data.catalogue import Check, Listing, available, check, get
+from tessella.data.itemsets import ITEMSETS, ItemSets, load_itemsets
 from tessella.data.sources import PaddedSets, Rows, Windows
 from tessella.data.tables import QUANTIZED, TABLES, Column, Encoding, Table, TableShape, load_table, table_of
 from tessella.data.toys import TOYS, Quantized, quantized_toy
 from tessella.data.vectors import VECTORS, VectorTable, load_vectors
 
 __all__ = [
+    "ITEMSETS",
     "QUANTIZED",
     "TABLES",
     "TOYS",
@@ -14,6 +16,7 @@ __all__ = [
     "Check",
     "Column",
     "Encoding",
+    "ItemSets",
     "Listing",
     "PaddedSets",
     "Quantized",
@@ -25,6 +28,7 @@ __all__ = [
     "available",
     "check",
     "get",
+    "load_itemsets",
     "load_table",
     "load_vectors",
     "quantized_toy",

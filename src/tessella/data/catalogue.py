@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tessella.data.forms import UNKNOWN, Entry
+from tessella.data.itemsets import ITEMSETS
 from tessella.data.locate import SHIPPED
 from tessella.data.tables import TABLES
 from tessella.data.vectors import VECTORS, VectorTable
@@ -16,9 +17,9 @@ class Listing:
     """One line of the catalogue; no file was opened for it, but a prepared one (`VectorTable.save`).
 
     Attributes:
-        name: the key in `TABLES` or `VECTORS`.
+        name: the key in `TABLES`, `VECTORS` or `ITEMSETS`.
         rows: number of rows, of the part that is here where only a part is.
-        variables: number of variables.
+        variables: number of variables; of sets, items in each.
         categories: the most that one variable has; 0 where variables are real numbers.
         where: where the table was found, or how to get it.
         partial: what is missing, None for a complete table.
@@ -44,7 +45,7 @@ class Check:
 
 
 def available() -> list[Listing]:
-    """All tables, whether here or not: those of categories, then those of real numbers.
+    """All tables, whether here or not: those of categories, those of real numbers, then sets of items.
 
     >>> [listing.name for listing in available()][:7]
     ['connect4', 'forests', 'mushroom', 'nursery', 'pokerhands', 'uscensus90', 'power']
@@ -82,7 +83,7 @@ def check(name: str) -> Check:
 
 
 def _entries() -> dict[str, Entry[Any]]:
-    return {**TABLES, **VECTORS}
+    return {**TABLES, **VECTORS, **ITEMSETS}
 
 
 def _entry(name: str) -> Entry[Any]:
