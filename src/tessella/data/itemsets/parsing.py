@@ -76,7 +76,7 @@ def one_subset(transactions: Transactions, seed: int) -> Subsets:
 def _subsets(transactions: Transactions, seed: int, times: Callable[[int], int]) -> Subsets:
     """Sets of four: rows of exactly four items first, then subsets of longer rows as they are drawn.
 
-    Each is drawn without replacement. Then sets with an item that occurs in fewer than 300 sets are left out, in one
+    Each is drawn without replacement, as numpy's `choice` does it. Then sets with an item that occurs in fewer than 300 sets are left out, in one
     pass. Given its row, a set that is left is any four of the row's m frequent items alike, so that the mean of
     -log P under any model is at least that of log C(m, 4).
     """
@@ -86,7 +86,7 @@ def _subsets(transactions: Transactions, seed: int, times: Callable[[int], int])
         if len(row) == SIZE:
             exact.append((row, place))
         elif len(row) > SIZE:
-            drawn += [(generator.choice(row, SIZE, replace=False), place) for _ in range(times(len(row)))]
+            drawn += [(row[generator.permutation(len(row))[:SIZE]], place) for _ in range(times(len(row)))]
     if not exact and not drawn:
         raise ValueError(f"got {len(rows)} rows, none of {SIZE} items or more; expected some")
     sets, origin = (np.array(part) for part in zip(*exact, *drawn, strict=True))
@@ -96,5 +96,7 @@ def _subsets(transactions: Transactions, seed: int, times: Callable[[int], int])
     if not left.any():
         raise ValueError(f"got {len(sets)} sets, each with an item of fewer than {RARE} sets; expected frequent items")
     items, codes = np.unique(sets[left], return_inverse=True)
-    floor = np.mean([log(comb(int(np.isin(rows[place], frequent).sum()), SIZE)) for place in origin[left]])
+    ends = np.cumsum(np.isin(transactions.items, frequent))[np.cumsum(transactions.lengths) - 1]
+    size, number = np.unique(np.diff(ends, prepend=0)[origin[left]], return_counts=True)
+    floor = np.average([log(comb(m, SIZE)) for m in size.tolist()], weights=number)
     return Subsets(codes.reshape(-1, SIZE), items, float(floor), generator)
