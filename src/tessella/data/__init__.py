@@ -1,7 +1,7 @@
 """Tables, vectors, sets and toys: found or fetched, verified, split, encoded; and the sources of their batches."""
 
 from tessella.data.catalogue import Check, Listing, available, check, get
-from tessella.data.itemsets import ITEMSETS, ItemSets, load_itemsets
+from tessella.data.itemsets import ITEMSETS, ItemSets, SetShape, load_itemsets
 from tessella.data.sources import PaddedSets, Rows, Windows
 from tessella.data.tables import QUANTIZED, TABLES, Column, Encoding, Table, TableShape, load_table, table_of
 from tessella.data.toys import TOYS, Quantized, quantized_toy
@@ -21,6 +21,7 @@ __all__ = [
     "PaddedSets",
     "Quantized",
     "Rows",
+    "SetShape",
     "Table",
     "TableShape",
     "VectorTable",

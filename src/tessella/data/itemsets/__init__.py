@@ -2,5 +2,6 @@
 
 from tessella.data.itemsets.loading import ItemSets, load_itemsets
 from tessella.data.itemsets.registry import ITEMSETS
+from tessella.data.itemsets.shape import SetShape
 
-__all__ = ["ITEMSETS", "ItemSets", "load_itemsets"]
+__all__ = ["ITEMSETS", "ItemSets", "SetShape", "load_itemsets"]

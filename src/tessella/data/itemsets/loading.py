@@ -6,6 +6,7 @@ import numpy as np
 import torch
 
 from tessella.data.itemsets.registry import ITEMSETS
+from tessella.data.itemsets.shape import SetShape
 from tessella.data.sources import PaddedSets
 
 
@@ -33,6 +34,11 @@ class ItemSets:
     partial: str | None
     source: str
     licence: str
+
+    @property
+    def shape(self) -> SetShape:
+        """What models are told: K, and the sizes of the training sets."""
+        return SetShape.of(self.train, len(self.items))
 
     @property
     def parts(self) -> dict[str, PaddedSets]:
