@@ -8,14 +8,12 @@ from torch import Tensor, nn
 from tessella import checks
 from tessella.contracts import Batch
 from tessella.densities import Density
-from tessella.dequantizers.cells import Cells
+from tessella.dequantizers.cells import Cells, projected
 from tessella.dequantizers.components import Components
 from tessella.dequantizers.learned import NARROW, VoronoiCells
 from tessella.dequantizers.numbers import Numbers
 from tessella.dequantizers.profiles import in_order, profile_positions, spread_out
 
-# A point that rounding carried over a wall is projected into its region: so far back towards the middle.
-PROJECTED = 1e-3
 # Rounding moves a point near a wall by less than this, there and back; points outside their region come back elsewhere.
 SAME_PLACE = 1e-2
 BINS = 8  # of the numbers, where categories are compared by what they co-occur with
@@ -51,7 +49,7 @@ class Dequantizer(nn.Module):
         self._check(codes, values)
         u, log_noise = self.noise.sample_and_log_prob((len(codes),), self._context(codes, values))
         x, ladj = self.cells.forward(u[:, : codes.shape[1]], codes)
-        x, log_q = self._project(x, codes), log_noise - ladj.sum(-1)
+        x, log_q = projected(self.cells, x, codes), log_noise - ladj.sum(-1)
         if self.numbers is None or values is None:
             return x, log_q
         points, log_slope = self.numbers.forward(u[:, codes.shape[1] :], values, self.numbers.present(codes))
@@ -134,15 +132,6 @@ class Dequantizer(nn.Module):
     def _inside(self, x: Tensor, u: Tensor, codes: Tensor) -> Tensor:
         """Whether the noise u leads back to the points: fixed geometries leave space that is nobody's, (B)."""
         return same_place(self.cells.forward(u, codes)[0], x)
-
-    def _project(self, x: Tensor, codes: Tensor) -> Tensor:
-        """Undo what rounding did: a point across a wall goes back by a little, and to the middle if that fails."""
-        with torch.no_grad():
-            centre = self.cells.centre(codes).to(x.dtype)
-            back = centre + (1 - PROJECTED) * (x - centre)
-            back = torch.where((self.cells.quantize(back) == codes)[..., None], back, centre)
-            missed = (self.cells.quantize(x) != codes)[..., None]
-        return torch.where(missed, back, x)
 
     def _check(self, codes: Tensor, values: Tensor | None) -> None:
         checks.indices("codes", codes, (len(codes), len(self.cells.counts)), self.count)

@@ -9,7 +9,7 @@ from tessella.data import Encoding
 from tessella.estimators.marginals import Marginals
 from tessella.estimators.network import Model, log_likelihood
 from tessella.estimators.questions import answers, excess_surprise
-from tessella.models.semidiscrete import log_mean_exp
+from tessella.models.bound import log_mean_exp
 from tessella.training.randomness import derived_seed, fork_rng, seed_noise
 
 REPLACEMENTS = 16

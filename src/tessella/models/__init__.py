@@ -1,7 +1,8 @@
-"""What can be trained: models of tables and of vectors, each with one description, one builder and one start."""
+"""What can be trained: models of tables, of vectors and of sets, each with one description, one builder and one start."""
 
 from tessella.models.any_order import AutoregressiveTable
 from tessella.models.autoregressive import AutoregressiveConfig
+from tessella.models.bound import ImportanceBound, log_mean_exp
 from tessella.models.discrete import (
     BlocksConfig,
     CategoricalMixtureConfig,
@@ -10,11 +11,32 @@ from tessella.models.discrete import (
     IndependentConfig,
     TransformerConfig,
 )
-from tessella.models.semidiscrete import SemiDiscrete, log_mean_exp
+from tessella.models.semidiscrete import SemiDiscrete
+from tessella.models.sets import (
+    BernoulliMixtureConfig,
+    ConditionalBernoulliConfig,
+    DPPConfig,
+    ItemTransformerConfig,
+    KDPPConfig,
+    SemiDiscreteSets,
+    SetConfig,
+    SetFlowConfig,
+    SetModel,
+)
 from tessella.models.tables import FlowConfig, MixtureStartConfig, Started, StartOptions, TableConfig, TableModel
 from tessella.models.vectors import VectorModel, build_vectors
 
 __all__ = [
+    "BernoulliMixtureConfig",
+    "ConditionalBernoulliConfig",
+    "DPPConfig",
+    "ItemTransformerConfig",
+    "KDPPConfig",
+    "ImportanceBound",
+    "SemiDiscreteSets",
+    "SetConfig",
+    "SetFlowConfig",
+    "SetModel",
     "AutoregressiveConfig",
     "AutoregressiveTable",
     "BlocksConfig",

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from tessella.baselines.base import check_at_least_one
 from tessella.contracts import Batch
 from tessella.data.itemsets.shape import SetShape
-from tessella.densities.set_sizes import SetSizes, mask_of
+from tessella.densities.sets.sizes import SetSizes, mask_of
 
 
 class SetBaseline(nn.Module, ABC):

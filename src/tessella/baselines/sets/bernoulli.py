@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from tessella.baselines.base import check_at_least_one
 from tessella.baselines.sets.base import SetBaseline
 from tessella.data.itemsets.shape import SetShape
-from tessella.densities.symmetric import draw_distinct, log_symmetric
+from tessella.densities.sets.symmetric import draw_distinct, log_symmetric
 
 ROUNDS, CLOSE = 200, 1e-10
 SPREAD = 1.0  # of the components' logits around the items' frequencies, before training

@@ -8,8 +8,8 @@ from torch import Tensor, nn
 from tessella.baselines.sets.base import SetBaseline
 from tessella.contracts import Batch
 from tessella.data.itemsets.shape import SetShape
-from tessella.densities.set_sizes import mask_of
-from tessella.densities.symmetric import draw_distinct, log_symmetric
+from tessella.densities.sets.sizes import mask_of
+from tessella.densities.sets.symmetric import draw_distinct, log_symmetric
 
 
 class Determinantal(SetBaseline):

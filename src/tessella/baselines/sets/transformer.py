@@ -10,7 +10,7 @@ from torch.nn import functional
 from tessella.baselines.base import check_at_least_one, draw
 from tessella.baselines.sets.base import SetBaseline
 from tessella.data.itemsets.shape import SetShape
-from tessella.densities.set_sizes import log_orders
+from tessella.densities.sets.sizes import log_orders
 from tessella.nets import AttentionBlock, Stack
 
 EXACT = 4  # items of a set, whose 24 orders are all summed; of more, some are drawn

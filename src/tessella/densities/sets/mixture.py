@@ -1,0 +1,170 @@
+"""A base density with a bump at every item, in which sets are of some kind and no item comes twice."""
+
+from collections.abc import Iterator
+from functools import cache
+from math import factorial, log, pi, prod
+
+import torch
+from torch import Tensor, nn
+
+from tessella import checks
+from tessella.densities.sets.bases import SetBase
+from tessella.densities.sets.symmetric import draw_distinct, log_symmetric
+
+TWICE = 1e-4  # share of the mass, at most, for sets in which items repeat: no point has density 0
+MOST_DISTINCT = 4  # items of a set; there are 15 ways to part four places, and 52 to part five
+SPREAD = 1.0  # of the components' logits around the items' frequencies, before training
+
+
+class ItemMixture(SetBase):
+    """p(x) = sum_m v_m sum_{different k_1..k_n} prod_j w_m(k_j) N(x_j; c_(k_j), diag s_(k_j)^2) / (n! e_n(w_m)).
+
+    M kinds of sets. In each, items come on their own, none twice, and a point lies in the bump of its item. With the
+    bumps inside cells, and narrow, this is `baselines.sets.BernoulliMixture`, seen through cells. The weights are
+    log w_m(k) = log f_k + b_k + a_m . d_k, with the items' frequencies f, so that few numbers are learned beyond them.
+
+    The sum over different items is taken by parting the n places: if those of a part hold the same item, sums over
+    items factorise, and the signs of the Moebius function leave what has no item twice. A share of at most 1e-4 goes to
+    sets with repetitions. Sets of more than 4 items may repeat them: `distinct` is then False, and what such sets have
+    of the mass is lost to the bound.
+
+    Args:
+        items: K.
+        most: n, at most.
+        dim: D.
+        components: M.
+        rank: of a_m and d_k.
+    """
+
+    log_share: Tensor
+
+    def __init__(self, items: int, most: int, dim: int, components: int = 256, rank: int = 16):
+        super().__init__()
+        for name, value in (("components", components), ("rank", rank)):
+            if value < 1:
+                raise ValueError(f"{name}: got {value}; expected at least 1")
+        self.event_shape, self.distinct = (most, dim), most <= MOST_DISTINCT
+        self.register_buffer("log_share", torch.full((items,), -log(items)))
+        self.centre = nn.Parameter(torch.randn(items, dim))
+        self.log_scale = nn.Parameter(torch.zeros(items, dim))
+        self.log_component = nn.Parameter(torch.zeros(components))
+        self.component = nn.Parameter(torch.randn(components, rank))
+        self.item = nn.Parameter(SPREAD / rank**0.5 * torch.randn(rank, items))
+        self.bias = nn.Parameter(torch.zeros(items))
+
+    @property
+    def log_weight(self) -> Tensor:
+        """log w, (M, K), each row normalised."""
+        return (self.log_share + self.bias + self.component @ self.item).log_softmax(1)
+
+    @torch.no_grad()
+    def start(self, log_share: Tensor, centre: Tensor, scale: Tensor) -> None:
+        for name, place, value in (
+            ("log_share", self.log_share, log_share),
+            ("centre", self.centre, centre),
+            ("scale", self.log_scale, scale.log()),
+        ):
+            if value.shape != place.shape:
+                raise ValueError(f"{name}: got shape {tuple(value.shape)}; expected {tuple(place.shape)}")
+            checks.finite(name, value)
+            place.copy_(value)
+
+    def log_prob(self, x: Tensor, context: Tensor | None = None) -> Tensor:
+        z = (x[..., None, :] - self.centre) * (-self.log_scale).exp()
+        kernel = -0.5 * z.square().sum(-1) - self.log_scale.sum(-1)  # (*batch, n, K)
+        highest = kernel.detach().amax(-1, keepdim=True)
+        exists = torch.ones_like(x[..., 0], dtype=torch.bool) if context is None else context[..., 0] > 0
+        by_component = self._by_component((kernel - highest).exp(), exists)
+        by_item = highest[..., 0] - 0.5 * x.shape[-1] * log(2 * pi)
+        mixed = (by_component + self.log_component.log_softmax(0)).logsumexp(-1)
+        return mixed + torch.where(exists, by_item, 0).sum(-1)
+
+    def _by_component(self, bumps: Tensor, exists: Tensor) -> Tensor:
+        """log density of each component, (*batch, M), for bumps (*batch, n, K)."""
+        log_weight = self.log_weight
+        alone = [_where(exists[..., j], bumps[..., j, :] @ log_weight.exp().mT, 1) for j in range(bumps.shape[-2])]
+        product = prod_of(alone)
+        if not self.distinct:
+            return product.log()
+        different = self._different(bumps, exists, alone, log_weight)
+        most = bumps.shape[-2]
+        sizes = torch.arange(most + 1, device=bumps.device, dtype=torch.float64)
+        apart = (log_symmetric(log_weight, most) + (sizes + 1).lgamma()).exp()  # P(no item twice), (M, most + 1)
+        total = (apart + TWICE).log().to(bumps).mT[exists.sum(-1)]
+        return (different.clamp_min(0) + TWICE * product).log() - total
+
+    def _different(self, bumps: Tensor, exists: Tensor, alone: list[Tensor], log_weight: Tensor) -> Tensor:
+        """Sum over different items, (*batch, M)."""
+        places = bumps.shape[-2]
+        together: dict[tuple[int, ...], Tensor] = {(j,): value for j, value in enumerate(alone)}
+        for part in _parts(places):
+            if len(part) > 1:
+                same = prod_of([bumps[..., j, :] for j in part]) @ (len(part) * log_weight).exp().mT
+                all_there = exists[..., list(part)].all(-1)
+                together[part] = _where(all_there, same, 0)
+        terms = [
+            prod((-1) ** (len(part) - 1) * factorial(len(part) - 1) for part in parting)
+            * prod_of([together[part] for part in parting])
+            for parting in _partings(places)
+        ]
+        return torch.stack(terms).sum(0)
+
+    @torch.no_grad()
+    def sample(self, shape: tuple[int, ...], context: Tensor | None = None) -> Tensor:
+        most, dim = self.event_shape
+        sets = torch.Size(shape).numel()
+        sizes = torch.full((sets,), most, device=self.centre.device)
+        if context is not None:
+            sizes = (context[..., 0] > 0).sum(-1).expand(shape).reshape(-1)
+        component = torch.multinomial(self.log_component.softmax(0), sets, replacement=True)
+        weight = self.log_weight
+        items = torch.multinomial(weight.exp()[component], most, replacement=True)
+        if self.distinct:
+            apart = (log_symmetric(weight, most)[component, sizes] + (sizes + 1.0).lgamma()).exp()
+            different = draw_distinct(weight, component, sizes, most)
+            key = torch.rand(different.shape, device=sizes.device)
+            key = key.masked_fill(torch.arange(most, device=sizes.device) >= sizes[:, None], 2)
+            different = different.gather(1, key.argsort(1))  # in any order
+            items = torch.where((torch.rand_like(apart) * (apart + TWICE) < apart)[:, None], different, items)
+        noise = torch.randn(sets, most, dim, dtype=self.centre.dtype, device=sizes.device)
+        points = torch.addcmul(self.centre[items], self.log_scale[items].exp(), noise)
+        return points.view(*shape, most, dim)
+
+
+def prod_of(factors: list[Tensor]) -> Tensor:
+    """Elementwise."""
+    product = factors[0]
+    for factor in factors[1:]:
+        product = product * factor
+    return product
+
+
+def _where(condition: Tensor, value: Tensor, otherwise: float) -> Tensor:
+    return torch.where(condition[..., None], value, otherwise)
+
+
+@cache
+def _partings(places: int) -> tuple[tuple[tuple[int, ...], ...], ...]:
+    """All ways to part 0, ..., places - 1.
+
+    >>> _partings(2)
+    (((0, 1),), ((0,), (1,)))
+    """
+    return tuple(tuple(map(tuple, parting)) for parting in _parted(list(range(places))))
+
+
+def _parted(places: list[int]) -> Iterator[list[list[int]]]:
+    if not places:
+        yield []
+        return
+    first, rest = places[0], places[1:]
+    for parting in _parted(rest):
+        for i, part in enumerate(parting):
+            yield [*parting[:i], [first, *part], *parting[i + 1 :]]
+        yield [[first], *parting]
+
+
+@cache
+def _parts(places: int) -> tuple[tuple[int, ...], ...]:
+    """All sets of places that are a part of some parting."""
+    return tuple(sorted({part for parting in _partings(places) for part in parting}))
