@@ -34,6 +34,7 @@ class ContinuousFlow(Bijection):
 
     Attributes:
         evaluations: of the field, in the last call.
+        estimated: Hutchinson's estimate in evaluation, too: for the experiment that shows what it does there.
     """
 
     event_dim = 2
@@ -48,6 +49,7 @@ class ContinuousFlow(Bijection):
             raise ValueError(f"tolerance: got {tolerance}; expected a positive number")
         self.field, self.trace, self.tolerance, self.adjoint = field, trace, tolerance, adjoint
         self.evaluations = 0
+        self.estimated = False
 
     def forward_and_ladj(self, x: Tensor, context: Tensor | None = None) -> tuple[Tensor, Tensor]:
         return self._solve(x, context, backwards=False)
@@ -55,15 +57,11 @@ class ContinuousFlow(Bijection):
     def inverse_and_ladj(self, y: Tensor, context: Tensor | None = None) -> tuple[Tensor, Tensor]:
         return self._solve(y, context, backwards=True)
 
-    def with_trace(self, trace: Trace, x: Tensor, context: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """`forward_and_ladj` with this trace, whatever the mode: for experiments about estimates."""
-        return self._solve(x, context, backwards=False, trace=trace)
+    def _solve(self, x: Tensor, context: Tensor | None, backwards: bool) -> tuple[Tensor, Tensor]:
+        from torchdiffeq import odeint, odeint_adjoint  # late: other models do without
 
-    def _solve(self, x: Tensor, context: Tensor | None, backwards: bool, trace: Trace | None = None) -> tuple[Tensor, Tensor]:
-        from torchdiffeq import odeint, odeint_adjoint  # an extra, which other models do without
-
-        trace = trace or (self.trace if self.training else "exact")
-        noise = torch.randn_like(x) if trace == "hutchinson" else None
+        estimated = self.estimated or (self.training and self.trace == "hutchinson")
+        noise = torch.randn_like(x) if estimated else None
         motion = _Motion(self.field, context, noise)
         times = torch.tensor([1.0, 0.0] if backwards else [0.0, 1.0], device=x.device, dtype=x.dtype)
         start = (x, torch.zeros(x.shape[:-2], dtype=x.dtype, device=x.device))

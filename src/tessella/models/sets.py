@@ -78,7 +78,11 @@ class SemiDiscreteSets(ImportanceBound):
         self.dequantizer.arrange(items, mask)
         seen = torch.bincount(items[mask], minlength=self.shape.items) + 0.5
         centre = self.dequantizer.cells.centre(torch.arange(self.shape.items)[:, None])[:, 0]
-        self.density.base.start((seen / seen.sum()).log(), centre, self.dequantizer.spread())
+        self.density.base.start((seen / seen.sum()).log(), len(items), centre, self.dequantizer.spread())
+
+    def loss(self, *batch: Tensor) -> Tensor:
+        """Mean negative bound of a batch, and the base's prior."""
+        return super().loss(*batch) + self.density.base.penalty()
 
     def _log_density(self, x: Tensor, mask: Tensor) -> Tensor:
         """log n! P(n) p(x), (B)."""
@@ -181,9 +185,11 @@ class BernoulliMixtureConfig(SetConfig, kind="mixture"):
     """Kinds of sets."""
     rank: int = 16
     """Dimensions in which they differ."""
+    prior: float = 3.0
+    """Strength of the prior on these differences."""
 
     def build(self, shape: SetShape) -> BernoulliMixture:
-        return BernoulliMixture(shape, self.components, self.rank)
+        return BernoulliMixture(shape, self.components, self.rank, self.prior)
 
 
 @dataclass(frozen=True)

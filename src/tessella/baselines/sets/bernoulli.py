@@ -3,15 +3,14 @@
 from typing import Self
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from tessella.baselines.base import check_at_least_one
 from tessella.baselines.sets.base import SetBaseline
 from tessella.data.itemsets.shape import SetShape
+from tessella.densities.sets import KindsOfSets
 from tessella.densities.sets.symmetric import draw_distinct, log_symmetric
 
 ROUNDS, CLOSE = 200, 1e-10
-SPREAD = 1.0  # of the components' logits around the items' frequencies, before training
 
 
 class ConditionalBernoulli(SetBaseline):
@@ -59,38 +58,32 @@ class ConditionalBernoulli(SetBaseline):
 
 
 class BernoulliMixture(SetBaseline):
-    """P(S | n) = sum_m v_m prod_{k in S} w_mk / e_n(w_m),  log w_mk = log f_k + b_k + a_m . c_k.
-
-    What kind of basket, then its items, each on its own, none twice. f are the items' frequencies, and what is learned
-    beyond them has few dimensions, so that rare items share what is known of others.
+    """P(S | n) = sum_m v_m prod_{k in S} w_m(k) / e_n(w_m): what kind of set, then its items on their own, none twice.
 
     Args:
         shape: K items, sets of least to most of them.
-        components: M.
-        rank: of a_m and c_k.
+        components, rank, prior: see `KindsOfSets`.
     """
 
-    def __init__(self, shape: SetShape, components: int = 256, rank: int = 16):
+    def __init__(self, shape: SetShape, components: int = 256, rank: int = 16, prior: float = 3.0):
         super().__init__(shape)
-        check_at_least_one(components=components, rank=rank)
-        self.log_component = nn.Parameter(torch.zeros(components))
-        self.component = nn.Parameter(torch.randn(components, rank))
-        self.item = nn.Parameter(SPREAD / rank**0.5 * torch.randn(rank, shape.items))
-        self.bias = nn.Parameter(torch.zeros(shape.items))
+        self.kinds = KindsOfSets(shape.items, components, rank, prior)
 
-    @property
-    def log_weight(self) -> Tensor:
-        """log w, (M, K), each row normalised."""
-        logits = self.log_share.to(self.bias) + self.bias + self.component @ self.item
-        return logits.log_softmax(1)
+    @torch.no_grad()
+    def start(self, items: Tensor, mask: Tensor) -> None:
+        super().start(items, mask)
+        self.kinds.start(self.log_share.to(self.kinds.log_share), len(items))
+
+    def loss(self, items: Tensor, mask: Tensor) -> Tensor:
+        """Mean of -log P over a batch, and the prior."""
+        return super().loss(items, mask) + self.kinds.penalty()
 
     def _log_prob(self, items: Tensor, mask: Tensor) -> Tensor:
-        weight, n = self.log_weight, mask.sum(1)
+        weight, n = self.kinds.log_weight, mask.sum(1)
         total = log_symmetric(weight, self.shape.most).to(weight)[:, n]  # (M, B)
         chosen = (weight[:, items] * mask).sum(-1)  # (M, B)
-        by_component = chosen - total + self.log_component.log_softmax(0)[:, None]
+        by_component = chosen - total + self.kinds.log_kind[:, None]
         return self.sizes.log_prob(mask) + by_component.logsumexp(0)
 
     def _sample(self, sizes: Tensor) -> Tensor:
-        component = torch.multinomial(self.log_component.softmax(0), len(sizes), replacement=True)
-        return draw_distinct(self.log_weight, component, sizes, self.shape.most)
+        return draw_distinct(self.kinds.log_weight, self.kinds.draw(len(sizes)), sizes, self.shape.most)

@@ -10,6 +10,7 @@ from tessella.densities.sets.configs import (
     SetDensityConfig,
 )
 from tessella.densities.sets.flow import SetFlowDensity, item_couplings
+from tessella.densities.sets.kinds import KindsOfSets
 from tessella.densities.sets.mixture import ItemMixture
 from tessella.densities.sets.sizes import SetSizes, log_orders, mask_of
 from tessella.densities.sets.symmetric import draw_distinct, log_symmetric
@@ -20,6 +21,7 @@ __all__ = [
     "GaussianBaseConfig",
     "GaussianItems",
     "ItemMixture",
+    "KindsOfSets",
     "MixtureBaseConfig",
     "SetBase",
     "SetBaseConfig",

@@ -16,8 +16,12 @@ class SetBase(Density):
     def log_prob(self, x: Tensor, context: Tensor | None = None) -> Tensor:
         """log p(x), (*batch, n, D) -> (*batch)."""
 
-    def start(self, log_share: Tensor, centre: Tensor, scale: Tensor) -> None:
-        """Begin where items of these frequencies (K) lie: around these points (K, D), as far as this (K, D)."""
+    def start(self, log_share: Tensor, sets: int, centre: Tensor, scale: Tensor) -> None:
+        """Begin with training sets: items of these frequencies (K), so many sets, points around these, (K, D) each."""
+
+    def penalty(self) -> Tensor:
+        """-log prior of the parameters, in nats per training set: a part of the training objective, of no bound."""
+        return torch.zeros(())
 
 
 class GaussianItems(SetBase):
@@ -36,3 +40,6 @@ class GaussianItems(SetBase):
 
     def sample(self, shape: tuple[int, ...], context: Tensor | None = None) -> Tensor:
         return torch.randn(*shape, *self.event_shape, dtype=self.like.dtype, device=self.like.device)
+
+    def penalty(self) -> Tensor:
+        return self.like

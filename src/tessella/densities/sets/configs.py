@@ -9,6 +9,7 @@ from tessella.configs import Choice
 from tessella.data.itemsets.shape import SetShape
 from tessella.densities.sets.bases import GaussianItems, SetBase
 from tessella.densities.sets.flow import SetFlowDensity, item_couplings
+from tessella.densities.sets.kinds import KindsOfSets
 from tessella.densities.sets.mixture import ItemMixture
 from tessella.nets import Transformer
 from tessella.nets.attention import Activation, Attention
@@ -38,9 +39,12 @@ class MixtureBaseConfig(SetBaseConfig, kind="mixture"):
     """Kinds of sets."""
     rank: int = 16
     """Dimensions in which they differ."""
+    prior: float = 3.0
+    """Strength of the prior on these differences."""
 
     def build(self, shape: SetShape, dim: int) -> ItemMixture:
-        return ItemMixture(shape.items, shape.most, dim, self.components, self.rank)
+        kinds = KindsOfSets(shape.items, self.components, self.rank, self.prior)
+        return ItemMixture(kinds, shape.most, dim)
 
 
 class SetDensityConfig(Choice, ABC):

@@ -9,19 +9,19 @@ from torch import Tensor, nn
 
 from tessella import checks
 from tessella.densities.sets.bases import SetBase
+from tessella.densities.sets.kinds import KindsOfSets
 from tessella.densities.sets.symmetric import draw_distinct, log_symmetric
 
 TWICE = 1e-4  # share of the mass, at most, for sets in which items repeat: no point has density 0
 MOST_DISTINCT = 4  # items of a set; there are 15 ways to part four places, and 52 to part five
-SPREAD = 1.0  # of the components' logits around the items' frequencies, before training
 
 
 class ItemMixture(SetBase):
     """p(x) = sum_m v_m sum_{different k_1..k_n} prod_j w_m(k_j) N(x_j; c_(k_j), diag s_(k_j)^2) / (n! e_n(w_m)).
 
     M kinds of sets. In each, items come on their own, none twice, and a point lies in the bump of its item. With the
-    bumps inside cells, and narrow, this is `baselines.sets.BernoulliMixture`, seen through cells. The weights are
-    log w_m(k) = log f_k + b_k + a_m . d_k, with the items' frequencies f, so that few numbers are learned beyond them.
+    bumps inside cells, and narrow, this is `baselines.sets.BernoulliMixture`, seen through cells. `KindsOfSets` has the
+    weights w.
 
     The sum over different items is taken by parting the n places: if those of a part hold the same item, sums over
     items factorise, and the signs of the Moebius function leave what has no item twice. A share of at most 1e-4 goes to
@@ -29,38 +29,22 @@ class ItemMixture(SetBase):
     of the mass is lost to the bound.
 
     Args:
-        items: K.
+        kinds: of sets, and how likely the K items are in each.
         most: n, at most.
         dim: D.
-        components: M.
-        rank: of a_m and d_k.
     """
 
-    log_share: Tensor
-
-    def __init__(self, items: int, most: int, dim: int, components: int = 256, rank: int = 16):
+    def __init__(self, kinds: KindsOfSets, most: int, dim: int):
         super().__init__()
-        for name, value in (("components", components), ("rank", rank)):
-            if value < 1:
-                raise ValueError(f"{name}: got {value}; expected at least 1")
-        self.event_shape, self.distinct = (most, dim), most <= MOST_DISTINCT
-        self.register_buffer("log_share", torch.full((items,), -log(items)))
+        items = len(kinds.bias)
+        self.kinds, self.event_shape, self.distinct = kinds, (most, dim), most <= MOST_DISTINCT
         self.centre = nn.Parameter(torch.randn(items, dim))
         self.log_scale = nn.Parameter(torch.zeros(items, dim))
-        self.log_component = nn.Parameter(torch.zeros(components))
-        self.component = nn.Parameter(torch.randn(components, rank))
-        self.item = nn.Parameter(SPREAD / rank**0.5 * torch.randn(rank, items))
-        self.bias = nn.Parameter(torch.zeros(items))
-
-    @property
-    def log_weight(self) -> Tensor:
-        """log w, (M, K), each row normalised."""
-        return (self.log_share + self.bias + self.component @ self.item).log_softmax(1)
 
     @torch.no_grad()
-    def start(self, log_share: Tensor, centre: Tensor, scale: Tensor) -> None:
+    def start(self, log_share: Tensor, sets: int, centre: Tensor, scale: Tensor) -> None:
+        self.kinds.start(log_share, sets)
         for name, place, value in (
-            ("log_share", self.log_share, log_share),
             ("centre", self.centre, centre),
             ("scale", self.log_scale, scale.log()),
         ):
@@ -69,6 +53,9 @@ class ItemMixture(SetBase):
             checks.finite(name, value)
             place.copy_(value)
 
+    def penalty(self) -> Tensor:
+        return self.kinds.penalty()
+
     def log_prob(self, x: Tensor, context: Tensor | None = None) -> Tensor:
         z = (x[..., None, :] - self.centre) * (-self.log_scale).exp()
         kernel = -0.5 * z.square().sum(-1) - self.log_scale.sum(-1)  # (*batch, n, K)
@@ -76,12 +63,12 @@ class ItemMixture(SetBase):
         exists = torch.ones_like(x[..., 0], dtype=torch.bool) if context is None else context[..., 0] > 0
         by_component = self._by_component((kernel - highest).exp(), exists)
         by_item = highest[..., 0] - 0.5 * x.shape[-1] * log(2 * pi)
-        mixed = (by_component + self.log_component.log_softmax(0)).logsumexp(-1)
+        mixed = (by_component + self.kinds.log_kind).logsumexp(-1)
         return mixed + torch.where(exists, by_item, 0).sum(-1)
 
     def _by_component(self, bumps: Tensor, exists: Tensor) -> Tensor:
         """log density of each component, (*batch, M), for bumps (*batch, n, K)."""
-        log_weight = self.log_weight
+        log_weight = self.kinds.log_weight
         alone = [_where(exists[..., j], bumps[..., j, :] @ log_weight.exp().mT, 1) for j in range(bumps.shape[-2])]
         product = prod_of(alone)
         if not self.distinct:
@@ -91,7 +78,7 @@ class ItemMixture(SetBase):
         sizes = torch.arange(most + 1, device=bumps.device, dtype=torch.float64)
         apart = (log_symmetric(log_weight, most) + (sizes + 1).lgamma()).exp()  # P(no item twice), (M, most + 1)
         total = (apart + TWICE).log().to(bumps).mT[exists.sum(-1)]
-        return (different.clamp_min(0) + TWICE * product).log() - total
+        return (different.clamp_min(0) + TWICE * product).log() - total  # below 0 by rounding only
 
     def _different(self, bumps: Tensor, exists: Tensor, alone: list[Tensor], log_weight: Tensor) -> Tensor:
         """Sum over different items, (*batch, M)."""
@@ -116,8 +103,8 @@ class ItemMixture(SetBase):
         sizes = torch.full((sets,), most, device=self.centre.device)
         if context is not None:
             sizes = (context[..., 0] > 0).sum(-1).expand(shape).reshape(-1)
-        component = torch.multinomial(self.log_component.softmax(0), sets, replacement=True)
-        weight = self.log_weight
+        component = self.kinds.draw(sets)
+        weight = self.kinds.log_weight
         items = torch.multinomial(weight.exp()[component], most, replacement=True)
         if self.distinct:
             apart = (log_symmetric(weight, most)[component, sizes] + (sizes + 1.0).lgamma()).exp()
