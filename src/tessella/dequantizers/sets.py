@@ -13,6 +13,7 @@ from tessella.dequantizers.profiles import profile_positions, spread_out, turned
 from tessella.nets import Transformer
 
 MOST_PLACED = 2**21  # pairs of items; more, and anchors start at random
+MOST_SPREAD = 2**11  # items that are moved apart
 
 
 class SetContext(nn.Module):
@@ -108,4 +109,4 @@ def item_positions(number: int, items: Tensor, mask: Tensor, dim: int) -> Tensor
         return torch.randn(number, dim)
     pairs = torch.cat([pairs, pairs.flip(1)])
     positions = profile_positions(pairs[torch.randperm(len(pairs))], (number, number), dim)[:1]
-    return turned(spread_out(positions, (number,)))[0]
+    return turned(spread_out(positions, (number,), most=MOST_SPREAD))[0]

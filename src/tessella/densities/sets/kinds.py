@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from tessella import checks
 
 SPREAD = 1.0  # of the kinds' logits around the items' frequencies, before training
+RATE = 10.0  # what is learned is a tenth of what is meant: steps of Adam are ten times those of networks around it
 
 
 class KindsOfSets(nn.Module):
@@ -37,23 +38,23 @@ class KindsOfSets(nn.Module):
         self.register_buffer("log_share", torch.full((items,), -log(items)))
         self.register_buffer("sets", torch.ones(()))
         self.log_component = nn.Parameter(torch.zeros(components))
-        self.component = nn.Parameter(torch.randn(components, rank))
-        self.item = nn.Parameter(SPREAD / rank**0.5 * torch.randn(rank, items))
+        self.component = nn.Parameter(torch.randn(components, rank) / RATE)
+        self.item = nn.Parameter(SPREAD / rank**0.5 * torch.randn(rank, items) / RATE)
         self.bias = nn.Parameter(torch.zeros(items))
 
     @property
     def log_weight(self) -> Tensor:
         """log w, (M, K), each row normalised."""
-        return (self.log_share + self.bias + self.component @ self.item).log_softmax(1)
+        return (self.log_share + RATE * self.bias + RATE**2 * self.component @ self.item).log_softmax(1)
 
     @property
     def log_kind(self) -> Tensor:
         """log of how frequent each kind is, (M)."""
-        return self.log_component.log_softmax(0)
+        return (RATE * self.log_component).log_softmax(0)
 
     def penalty(self) -> Tensor:
         """-log prior of what is learned beyond frequencies, in nats per training set."""
-        return self.prior * (self.component.square().sum() + self.item.square().sum()) / self.sets
+        return self.prior * RATE**2 * (self.component.square().sum() + self.item.square().sum()) / self.sets
 
     @torch.no_grad()
     def start(self, log_share: Tensor, sets: int) -> None:

@@ -32,8 +32,8 @@ class SetRecipe:
     training: TrainingConfig
 
 
-TRAINING = TrainingConfig(steps=4_000, batch_size=512, learning_rate=1e-2)
-FLOW_TRAINING = replace(TRAINING, steps=6_000, learning_rate=5e-3)
+TRAINING = TrainingConfig(steps=4_000, batch_size=512, learning_rate=2e-3)
+FLOW_TRAINING = replace(TRAINING, steps=6_000, learning_rate=1e-3)
 MIXTURE = MixtureBaseConfig()
 COUPLING = SetFlowConfig(density=CouplingSetConfig(base=MIXTURE, blocks=4, width=64))
 CONTINUOUS = replace(COUPLING, density=ContinuousSetConfig(base=MIXTURE, flows=2, width=64))
@@ -43,7 +43,7 @@ CONTINUOUS = replace(COUPLING, density=ContinuousSetConfig(base=MIXTURE, flows=2
 # `base`, the same without a flow. Simplex has 4 x 764 dimensions, too many for bumps and for an exact divergence: its
 # flow is of couplings, from a Gaussian. So is that of binary argmax from a Gaussian, whose noise fills the orthants.
 BEST: dict[Method, SetRecipe] = {
-    "voronoi": SetRecipe(CONTINUOUS, replace(FLOW_TRAINING, learning_rate=2e-3)),
+    "voronoi": SetRecipe(CONTINUOUS, FLOW_TRAINING),
     "coupling": SetRecipe(COUPLING, replace(FLOW_TRAINING, compile="fuse")),
     "simplex": SetRecipe(
         SetFlowConfig(
@@ -57,8 +57,8 @@ BEST: dict[Method, SetRecipe] = {
     ),
     "independent": SetRecipe(ConditionalBernoulliConfig(), TRAINING),
     "mixture": SetRecipe(BernoulliMixtureConfig(), TRAINING),
-    "dpp": SetRecipe(DPPConfig(), TRAINING),
-    "kdpp": SetRecipe(KDPPConfig(), TRAINING),
+    "dpp": SetRecipe(DPPConfig(), replace(TRAINING, learning_rate=1e-2)),
+    "kdpp": SetRecipe(KDPPConfig(), replace(TRAINING, learning_rate=1e-2)),
     "transformer": SetRecipe(ItemTransformerConfig(), replace(TRAINING, learning_rate=1e-3)),
 }
 
