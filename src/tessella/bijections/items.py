@@ -52,11 +52,10 @@ class ItemNetwork(nn.Module):
 
     def forward(self, x: Tensor, context: Tensor | None = None) -> Tensor:
         """(*batch, n, inputs) -> (*batch, n, outputs)."""
-        if context is None:
-            out: Tensor = self.net(x)
-            return out
-        known = context[..., 1:] if context.shape[-1] > 1 else None
-        out = self.net(x, known, context[..., 0] > 0)
+        known = mask = None
+        if context is not None:
+            known, mask = context[..., 1:] if context.shape[-1] > 1 else None, context[..., 0] > 0
+        out: Tensor = self.net(x, known, mask)
         return out
 
 

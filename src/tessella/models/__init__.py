@@ -1,4 +1,4 @@
-"""What can be trained: models of tables, of vectors and of sets, each with one description, one builder and one start."""
+"""What can be trained: models of tables, vectors and sets, each with one description, one builder and one start."""
 
 from tessella.models.any_order import AutoregressiveTable
 from tessella.models.autoregressive import AutoregressiveConfig
@@ -27,26 +27,26 @@ from tessella.models.tables import FlowConfig, MixtureStartConfig, Started, Star
 from tessella.models.vectors import VectorModel, build_vectors
 
 __all__ = [
+    "AutoregressiveConfig",
+    "AutoregressiveTable",
     "BernoulliMixtureConfig",
+    "BlocksConfig",
+    "CategoricalMixtureConfig",
+    "ChowLiuConfig",
     "ConditionalBernoulliConfig",
     "DPPConfig",
+    "DiscreteFlowConfig",
+    "FlowConfig",
+    "ImportanceBound",
+    "IndependentConfig",
     "ItemTransformerConfig",
     "KDPPConfig",
-    "ImportanceBound",
+    "MixtureStartConfig",
+    "SemiDiscrete",
     "SemiDiscreteSets",
     "SetConfig",
     "SetFlowConfig",
     "SetModel",
-    "AutoregressiveConfig",
-    "AutoregressiveTable",
-    "BlocksConfig",
-    "CategoricalMixtureConfig",
-    "ChowLiuConfig",
-    "DiscreteFlowConfig",
-    "FlowConfig",
-    "IndependentConfig",
-    "MixtureStartConfig",
-    "SemiDiscrete",
     "StartOptions",
     "Started",
     "TableConfig",

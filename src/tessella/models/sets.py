@@ -94,7 +94,9 @@ class SemiDiscreteSets(ImportanceBound):
         points, found, left = [], [], sets
         for _ in range(ROUNDS):
             mask = mask_of(self.sizes.sample(min(left, self.points_at_once)), self.shape.most)
-            context = None if self.shape.one_size else mask[..., None].to(next(self.density.parameters(), torch.zeros(1)))
+            context = (
+                None if self.shape.one_size else mask[..., None].to(next(self.density.parameters(), torch.zeros(1)))
+            )
             x = self.density.sample((len(mask),), context) * mask[..., None]
             items, _ = self.dequantizer.quantize(x, mask)
             different = ~_repeats(items, mask)

@@ -1,7 +1,7 @@
 """Exact models of sets of items."""
 
 from tessella.baselines.sets.base import SetBaseline
-from tessella.baselines.sets.bernoulli import ConditionalBernoulli, BernoulliMixture
+from tessella.baselines.sets.bernoulli import BernoulliMixture, ConditionalBernoulli
 from tessella.baselines.sets.determinantal import DPP, KDPP
 from tessella.baselines.sets.transformer import ItemTransformer
 

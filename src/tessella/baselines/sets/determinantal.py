@@ -34,18 +34,21 @@ class Determinantal(SetBaseline):
     def factor(self) -> Tensor:
         """V, (K, rank)."""
         weight = (0.5 * (self.log_share.to(self.bias) + self.bias)).exp() * self.shape.most**0.5
-        return weight[:, None] * self.direction
+        factor: Tensor = weight[:, None] * self.direction
+        return factor
 
     def spectrum(self) -> Tensor:
         """Eigenvalues of V'V that are those of L, double precision, (rank,)."""
         factor = self.factor.double()
-        return torch.linalg.eigvalsh(factor.mT @ factor).clamp_min(torch.finfo(torch.float64).tiny)
+        values: Tensor = torch.linalg.eigvalsh(factor.mT @ factor)
+        return values.clamp_min(torch.finfo(torch.float64).tiny)
 
     def log_determinant(self, items: Tensor, mask: Tensor) -> Tensor:
         """log det L_S, (B)."""
         rows = self.factor.double()[items] * mask[..., None]
         kernel = rows @ rows.mT + torch.diag_embed((~mask).double())  # 1 where no item is: it changes nothing
-        return torch.linalg.slogdet(kernel).logabsdet
+        value: Tensor = torch.linalg.slogdet(kernel).logabsdet
+        return value
 
     def _draw(self, chosen: Tensor, vectors: Tensor) -> Tensor:
         """Items of the projection onto these eigenvectors: chosen (rank,) of vectors (K, rank)."""

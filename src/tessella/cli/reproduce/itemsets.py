@@ -18,7 +18,7 @@ def itemsets(
     effort: Annotated[Effort, tyro.conf.arg(name="")] = EFFORT,
     out: Path = Path("runs/itemsets"),
     results: Path = Path("results"),
-    test_rows: int = 10_000,
+    test_rows: int = 20_000,
     samples: int = 40,
     change: Annotated[tuple[str, ...], tyro.conf.arg(name="set")] = (),
     variant: str = "",

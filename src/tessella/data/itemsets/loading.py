@@ -18,8 +18,8 @@ class ItemSets:
         name: the key in `ITEMSETS`, or what its owner calls it.
         items: what each code means, K of them.
         train: sets, like `validation` and `test`.
-        entropy_floor: in nats, the mean entropy of a set given the row that it was drawn from: no model's mean -log P can
-            pass it; None where it is not known.
+        entropy_floor: in nats, the mean entropy of a set given the row that it was drawn from: no model's mean -log P
+            can pass it; None where it is not known.
         partial: what is missing, in one sentence that belongs into every result made from these sets; None if nothing.
         source: the data set, its authors and its home.
         licence: of the data.
@@ -61,9 +61,9 @@ def load_itemsets(name: str) -> ItemSets:
     codes, items, floor, generator = entry.read(form, paths)
     order = generator.permutation(len(codes))
     train, validation = len(codes) * 80 // 100, len(codes) * 10 // 100
-    parts = np.split(codes[order], [train, train + validation])
-    about = (floor, form.partial, entry.source, entry.licence)
-    return ItemSets(name, tuple(items.tolist()), *map(_sets, parts), *about)
+    first, second, third = (_sets(part) for part in np.split(codes[order], [train, train + validation]))
+    about = floor, form.partial, entry.source, entry.licence
+    return ItemSets(name, tuple(items.tolist()), first, second, third, *about)
 
 
 def _sets(codes: np.ndarray) -> PaddedSets:

@@ -41,7 +41,8 @@ class Subsets(NamedTuple):
     @property
     def extent(self) -> Extent:
         """Sets, items of each, and different ones."""
-        return Extent(*self.codes.shape, len(self.items))
+        sets, size = self.codes.shape
+        return Extent(sets, size, len(self.items))
 
 
 def transactions_from_raw(data: bytes) -> Transactions:
@@ -76,9 +77,9 @@ def one_subset(transactions: Transactions, seed: int) -> Subsets:
 def _subsets(transactions: Transactions, seed: int, times: Callable[[int], int]) -> Subsets:
     """Sets of four: rows of exactly four items first, then subsets of longer rows as they are drawn.
 
-    Each is drawn without replacement, as numpy's `choice` does it. Then sets with an item that occurs in fewer than 300 sets are left out, in one
-    pass. Given its row, a set that is left is any four of the row's m frequent items alike, so that the mean of
-    -log P under any model is at least that of log C(m, 4).
+    Each is drawn without replacement, as numpy's `choice` does it. Then sets with an item that occurs in fewer than 300
+    sets are left out, in one pass. Given its row, a set that is left is any four of the row's m frequent items alike,
+    so that the mean of -log P under any model is at least that of log C(m, 4).
     """
     generator, rows = np.random.RandomState(seed), transactions.rows
     exact, drawn = [], []

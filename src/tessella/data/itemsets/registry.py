@@ -43,11 +43,7 @@ ITEMSETS: dict[str, ItemSetEntry] = {
         forms=(
             Form((RawFile("retail.npz.xz", COMPACT),), parsing.several_subsets, _RETAIL),
             Form(
-                (
-                    RawFile(
-                        "retail.dat", "sha256:d967431ba522e32f0fbb243f2ee113ecd4cb374cb0234c1b0858dae1d499a055"
-                    ),
-                ),
+                (RawFile("retail.dat", "sha256:d967431ba522e32f0fbb243f2ee113ecd4cb374cb0234c1b0858dae1d499a055"),),
                 parsing.several_subsets,
                 _RETAIL,
             ),

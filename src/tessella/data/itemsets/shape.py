@@ -53,7 +53,7 @@ class SetShape:
             )
         if items.dim() != 2 or len(items) == 0:
             raise ValueError(f"items: got shape {tuple(items.shape)}; expected (B, n), at least one set")
-        checks.indices("items", items, tuple(items.shape), torch.tensor(self.items, device=items.device))
+        checks.indices("items", items, tuple(items.shape), torch.tensor(self.items))
         if checks.readable(items):
             self._check_values(items, mask)
 

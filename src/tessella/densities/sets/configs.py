@@ -50,6 +50,9 @@ class MixtureBaseConfig(SetBaseConfig, kind="mixture"):
 class SetDensityConfig(Choice, ABC):
     """What is chosen about a density of the points of a set."""
 
+    base: SetBaseConfig
+    """What the flow leads to."""
+
     @abstractmethod
     def build(self, shape: SetShape, dim: int, fast: bool = False) -> SetFlowDensity:
         """The density of points (most, dim); fast: see `Transformer`."""

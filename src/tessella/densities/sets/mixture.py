@@ -87,7 +87,7 @@ class ItemMixture(SetBase):
         for part in _parts(places):
             if len(part) > 1:
                 same = prod_of([bumps[..., j, :] for j in part]) @ (len(part) * log_weight).exp().mT
-                all_there = exists[..., list(part)].all(-1)
+                all_there = torch.stack([exists[..., j] for j in part]).all(0)
                 together[part] = _where(all_there, same, 0)
         terms = [
             prod((-1) ** (len(part) - 1) * factorial(len(part) - 1) for part in parting)

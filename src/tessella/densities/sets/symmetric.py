@@ -1,12 +1,14 @@
 """Elementary symmetric polynomials: the weights of all sets of n items together."""
 
+from math import log
+
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 
 def log_symmetric(log_weight: Tensor, most: int) -> Tensor:
-    """log e_n(w) = log sum over sets S of n items of prod_{k in S} w_k, for n = 0, ..., most: (*batch, K) -> (*batch, most + 1).
+    """log e_n(w) = log sum_{|S| = n} prod_{k in S} w_k: (*batch, K) -> (*batch, most + 1), for n = 0, ..., most.
 
     e_n is the coefficient of t^n in prod_k (1 + w_k t). The product is taken in pairs, in double precision: all terms
     are positive, so no digits cancel, and log K rounds do for K items. Weights are scaled to add up to `most`, so that
@@ -16,7 +18,7 @@ def log_symmetric(log_weight: Tensor, most: int) -> Tensor:
     tensor([ 1.,  6., 11.], dtype=torch.float64)
     """
     log_weight = log_weight.double()
-    scale = log_weight.logsumexp(-1, keepdim=True) - torch.tensor(float(max(most, 1))).log()
+    scale = log_weight.logsumexp(-1, keepdim=True) - log(max(most, 1))
     weight = (log_weight - scale).exp()
     size = 1 << max(0, (weight.shape[-1] - 1).bit_length())
     weight = functional.pad(weight, (0, size - weight.shape[-1]))

@@ -17,7 +17,7 @@ from tessella.configs import changed, to_json
 from tessella.contracts import Batch
 from tessella.data import ItemSets, load_itemsets
 from tessella.evaluation import Evaluation, entropy_floor_audit, evaluate, sandwich_audit
-from tessella.models import ConditionalBernoulliConfig, SetFlowConfig, SetModel
+from tessella.models import ConditionalBernoulliConfig, SemiDiscreteSets, SetFlowConfig, SetModel
 from tessella.models.tables import number_of_parameters
 from tessella.paper.effort import VALIDATIONS, Effort, curve, matmul_precision
 from tessella.paper.itemsets.hutchinson import compare_traces
@@ -36,7 +36,7 @@ class SetTask(Effort):
     data: str
     method: Method
     preset: Preset = "best"
-    test_rows: int = 10_000
+    test_rows: int = 20_000
     """Larger test sets are evaluated on their first so many sets."""
     samples: int = 40
     changes: Mapping[str, Any] = field(default_factory=dict)
@@ -80,9 +80,7 @@ def fit_sets(recipe: SetRecipe, sets: ItemSets, folder: Path) -> FittedSets:
     if isinstance(recipe.model, ConditionalBernoulliConfig):
         return FittedSets(model.eval(), recipe, time.perf_counter() - began, None)
     parts = sets.train, sets.validation
-    training, pace = within_budget(
-        recipe.training, lambda: model, *parts, validations=VALIDATIONS, folder=folder
-    )
+    training, pace = within_budget(recipe.training, lambda: model, *parts, validations=VALIDATIONS, folder=folder)
     about = {"data": sets.name, "model": to_json(recipe.model), "partial": sets.partial}
     result = fit(model, *parts, training, folder, about, pace=pace)
     return FittedSets(model, replace(recipe, training=training), result.seconds, result)
@@ -101,7 +99,11 @@ def run_itemsets(task: SetTask, folder: Path) -> dict[str, Any]:
         result = evaluate(model, test, task.samples, sets.entropy_floor)
         evaluations = field_evaluations(model)
         sandwich = sandwich_audit(model, samples=task.samples)
-        traces = compare_traces(model, test, task.samples) if evaluations else None
+        traces = (
+            compare_traces(model, test, 10 * task.samples)
+            if isinstance(model, SemiDiscreteSets) and evaluations
+            else None
+        )
     audit = entropy_floor_audit(result)
     if audit is not None and not audit.passed:
         raise ArithmeticError(f"{task.name}: the value cannot be true: {audit.message}")
@@ -136,13 +138,13 @@ def _validation(model: SetModel, batch: Batch) -> float:
 
 def _of_fit(fitted: FittedSets, sets: ItemSets, folder: Path) -> dict[str, Any]:
     model, config, result = fitted.model, fitted.recipe.model, fitted.fit
-    flow = isinstance(config, SetFlowConfig)
+    flow = config if isinstance(config, SetFlowConfig) else None
     validation = sets.validation.batch(torch.arange(len(sets.validation)))
     found = result.best_validation if result else _validation(model, validation)
     training: TrainingConfig | None = fitted.recipe.training if result else None
     return {
-        "density": config.density.kind if isinstance(config, SetFlowConfig) else None,
-        "base": config.density.base.kind if isinstance(config, SetFlowConfig) else None,
+        "density": flow.density.kind if flow else None,
+        "base": flow.density.base.kind if flow else None,
         "parameters": number_of_parameters(model) or sets.shape.items,
         "steps": result.steps if result else 0,
         "seconds": round(fitted.seconds, 3),
@@ -151,7 +153,7 @@ def _of_fit(fitted: FittedSets, sets: ItemSets, folder: Path) -> dict[str, Any]:
         "initial_nll": result.initial_validation if result else None,
         "best_step": result.best_step if result else None,
         "validation_nll": found,
-        "validation_samples": config.validation_samples if flow else 0,
+        "validation_samples": flow.validation_samples if flow else 0,
         "curve": curve(folder) if result else [],
         "model": to_json(config),
         "training": to_json(training) if training else None,
