@@ -57,7 +57,7 @@ class SetDequantizer(nn.Module):
 
     def dequantize(self, items: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """Sets (B, n) -> points (B, n, D) in the items' regions, 0 where there is no item, and log q (B)."""
-        self.shape.check(items, mask)
+        self._check(items, mask)
         u, log_noise = self.noise.sample_and_log_prob((len(items),), self._context(items, mask))
         x, ladj = self.cells.forward(u, items)
         x = projected(self.cells, x, items)
@@ -65,7 +65,7 @@ class SetDequantizer(nn.Module):
 
     def log_prob(self, x: Tensor, items: Tensor, mask: Tensor) -> Tensor:
         """log q(x | items) of given points (B, n, D), -inf outside of the items' regions: (B)."""
-        self.shape.check(items, mask)
+        self._check(items, mask)
         at = torch.where(mask[..., None], x, self.cells.centre(items).to(x.dtype))
         u, ladj = self.cells.inverse(at, items)
         inside = same_place(self.cells.forward(u, items)[0], at)
@@ -90,6 +90,14 @@ class SetDequantizer(nn.Module):
         if isinstance(self.cells, VoronoiCells):
             return self.cells.map.log_scale.exp()[:, None].expand(-1, self.cells.dim)
         return torch.ones(self.shape.items, self.cells.dim)
+
+    def _check(self, items: Tensor, mask: Tensor) -> None:
+        self.shape.check(items, mask)
+        if items.shape[1] != self.shape.most:
+            raise ValueError(
+                f"items: got {items.shape[1]} columns; expected {self.shape.most} columns, padded where a set has "
+                f"fewer items (PaddedSets(..., size={self.shape.most}))"
+            )
 
     def _context(self, items: Tensor, mask: Tensor) -> Tensor:
         known: Tensor = self.context(items, None if self.shape.one_size else mask)

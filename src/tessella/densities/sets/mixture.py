@@ -1,7 +1,6 @@
 """A base density with a bump at every item, in which sets are of some kind and no item comes twice."""
 
 from collections.abc import Iterator
-from functools import cache
 from math import factorial, log, pi, prod
 
 import torch
@@ -38,6 +37,8 @@ class ItemMixture(SetBase):
         super().__init__()
         items = len(kinds.bias)
         self.kinds, self.event_shape, self.distinct = kinds, (most, dim), most <= MOST_DISTINCT
+        self.partings = signed_partings(most) if self.distinct else []
+        self.parts = sorted({part for _, parting in self.partings for part in parting if len(part) > 1})
         self.centre = nn.Parameter(torch.randn(items, dim))
         self.log_scale = nn.Parameter(torch.zeros(items, dim))
 
@@ -82,18 +83,12 @@ class ItemMixture(SetBase):
 
     def _different(self, bumps: Tensor, exists: Tensor, alone: list[Tensor], log_weight: Tensor) -> Tensor:
         """Sum over different items, (*batch, M)."""
-        places = bumps.shape[-2]
         together: dict[tuple[int, ...], Tensor] = {(j,): value for j, value in enumerate(alone)}
-        for part in _parts(places):
-            if len(part) > 1:
-                same = prod_of([bumps[..., j, :] for j in part]) @ (len(part) * log_weight).exp().mT
-                all_there = torch.stack([exists[..., j] for j in part]).all(0)
-                together[part] = _where(all_there, same, 0)
-        terms = [
-            prod((-1) ** (len(part) - 1) * factorial(len(part) - 1) for part in parting)
-            * prod_of([together[part] for part in parting])
-            for parting in _partings(places)
-        ]
+        for part in self.parts:
+            same = prod_of([bumps[..., j, :] for j in part]) @ (len(part) * log_weight).exp().mT
+            all_there = torch.stack([exists[..., j] for j in part]).all(0)
+            together[part] = _where(all_there, same, 0)
+        terms = [sign * prod_of([together[part] for part in parting]) for sign, parting in self.partings]
         return torch.stack(terms).sum(0)
 
     @torch.no_grad()
@@ -130,14 +125,14 @@ def _where(condition: Tensor, value: Tensor, otherwise: float) -> Tensor:
     return torch.where(condition[..., None], value, otherwise)
 
 
-@cache
-def _partings(places: int) -> tuple[tuple[tuple[int, ...], ...], ...]:
-    """All ways to part 0, ..., places - 1.
+def signed_partings(places: int) -> list[tuple[int, tuple[tuple[int, ...], ...]]]:
+    """All ways to part 0, ..., places - 1, each with its value of the Moebius function, prod (-1)^(b - 1) (b - 1)!.
 
-    >>> _partings(2)
-    (((0, 1),), ((0,), (1,)))
+    >>> signed_partings(2)
+    [(-1, ((0, 1),)), (1, ((0,), (1,)))]
     """
-    return tuple(tuple(map(tuple, parting)) for parting in _parted(list(range(places))))
+    partings = [tuple(map(tuple, parting)) for parting in _parted(list(range(places)))]
+    return [(prod((-1) ** (len(part) - 1) * factorial(len(part) - 1) for part in parts), parts) for parts in partings]
 
 
 def _parted(places: list[int]) -> Iterator[list[list[int]]]:
@@ -149,9 +144,3 @@ def _parted(places: list[int]) -> Iterator[list[list[int]]]:
         for i, part in enumerate(parting):
             yield [*parting[:i], [first, *part], *parting[i + 1 :]]
         yield [[first], *parting]
-
-
-@cache
-def _parts(places: int) -> tuple[tuple[int, ...], ...]:
-    """All sets of places that are a part of some parting."""
-    return tuple(sorted({part for parting in _partings(places) for part in parting}))

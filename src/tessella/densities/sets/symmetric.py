@@ -14,7 +14,7 @@ def log_symmetric(log_weight: Tensor, most: int) -> Tensor:
     are positive, so no digits cancel, and log K rounds do for K items. Weights are scaled to add up to `most`, so that
     neither e_n overflows nor the last of them is lost.
 
-    >>> log_symmetric(torch.tensor([1.0, 2.0, 3.0]).log(), 2).exp()  # 1, 1 + 2 + 3, 2 + 3 + 6
+    >>> log_symmetric(torch.tensor([1.0, 2.0, 3.0]).log(), 2).exp().round()  # 1, 1 + 2 + 3, 2 + 3 + 6
     tensor([ 1.,  6., 11.], dtype=torch.float64)
     """
     log_weight = log_weight.double()
