@@ -27,7 +27,9 @@ def arguments(command: str) -> list[str] | None:
 
 
 COMMANDS = {json.loads(file.read_text())["command"] for file in RECORDS}
-COMMANDS |= {line for part in ("cpu", "gpu") for module in (ablations, itemsets, launches) for line in module.lines(part)}
+COMMANDS |= {
+    line for part in ("cpu", "gpu") for module in (ablations, itemsets, launches) for line in module.lines(part)
+}
 TYPED = sorted(command for command in COMMANDS if arguments(command))
 
 
