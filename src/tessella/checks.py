@@ -36,7 +36,7 @@ def values(enabled: bool) -> Iterator[None]:
         _values_checked = before
 
 
-def _readable(tensor: Tensor) -> bool:
+def readable(tensor: Tensor) -> bool:
     """Whether the numbers may be looked at: not while tracing, not through a vmap, not when switched off."""
     if torch.compiler.is_compiling() or not _values_checked:
         return False
@@ -62,7 +62,7 @@ def trailing(name: str, tensor: Tensor, expected: tuple[int, ...], letters: str)
 
 def finite(name: str, tensor: Tensor) -> None:
     """No NaN, no infinity. One reduction in the good case; a sum that overflows is looked at twice."""
-    if not _readable(tensor) or bool(tensor.detach().sum().isfinite()):
+    if not readable(tensor) or bool(tensor.detach().sum().isfinite()):
         return
     bad = int((~tensor.isfinite()).sum())
     if bad:
@@ -81,7 +81,7 @@ def indices(name: str, tensor: Tensor, shape: tuple[int, ...], below: Tensor) ->
     if tuple(tensor.shape) != shape:
         raise ValueError(f"{name}: got shape {tuple(tensor.shape)}; expected {shape}")
     # The sign bit of (a | b) is set when a or b is negative.
-    if not _readable(tensor) or tensor.numel() == 0 or int((tensor | (below - 1 - tensor)).min()) >= 0:
+    if not readable(tensor) or tensor.numel() == 0 or int((tensor | (below - 1 - tensor)).min()) >= 0:
         return
     where = tuple(((tensor < 0) | (tensor >= below)).nonzero()[0].tolist())
     limit = int(below.expand(shape)[where])

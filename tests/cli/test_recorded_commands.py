@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import tessella.cli.main  # noqa: F401  # the function of that name hides the module
-from benchmarks import ablations, texts
+from benchmarks import ablations, itemsets, texts
 from benchmarks import tables as launches
 from tessella.cli.reproduce.tables import tables
 from tessella.configs import changed, parse_changes
@@ -27,7 +27,9 @@ def arguments(command: str) -> list[str] | None:
 
 
 COMMANDS = {json.loads(file.read_text())["command"] for file in RECORDS}
-COMMANDS |= {line for part in ("cpu", "gpu") for module in (ablations, launches, texts) for line in module.lines(part)}
+COMMANDS |= {
+    line for part in ("cpu", "gpu") for module in (ablations, itemsets, launches, texts) for line in module.lines(part)
+}
 TYPED = sorted(command for command in COMMANDS if arguments(command))
 
 

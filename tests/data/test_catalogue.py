@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.data.published import rebuilt, zipped
 
-from tessella.data import TABLES, TEXTS, VECTORS, Listing, available, check, get, load_table, locate
+from tessella.data import ITEMSETS, TABLES, TEXTS, VECTORS, Listing, available, check, get, load_table, locate
 from tessella.data.locate import SHIPPED, fetch  # the real one, before any test replaces it
 
 
@@ -18,7 +18,7 @@ def listing(name: str) -> Listing:
 
 
 def test_the_catalogue_lists_every_table_without_opening_a_file(empty_data: Path) -> None:
-    entries = {**TABLES, **VECTORS, **TEXTS}
+    entries = {**TABLES, **VECTORS, **ITEMSETS, **TEXTS}
     assert [line.name for line in available()] == list(entries)
     for line in available():
         entry = entries[line.name]

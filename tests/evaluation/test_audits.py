@@ -201,5 +201,5 @@ def test_rows_of_the_models_own_with_no_probability_fail():
 def test_what_is_asked_of_a_model_is_named():
     model = Shifted(mixture(), 0.0)
     model.exact = False
-    with pytest.raises(TypeError, match="got a Shifted that is not exact; expected a SemiDiscrete"):
+    with pytest.raises(TypeError, match="got a Shifted that is not exact; expected an ImportanceBound"):
         sandwich_audit(model)

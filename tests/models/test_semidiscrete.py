@@ -10,7 +10,7 @@ from tessella.data.tables.shape import TableShape
 from tessella.densities import CouplingConfig, DensityConfig, FlatCouplingConfig, SplineConfig
 from tessella.dequantizers import CellsConfig, ConditionalNoise
 from tessella.models import FlowConfig, SemiDiscrete
-from tessella.models import semidiscrete as module
+from tessella.models import bound as module
 
 COUNTS = (3, 2)
 DENSITIES: dict[str, DensityConfig] = {

@@ -5,9 +5,11 @@ from tessella.bijections.affine import CellAffine, ContextAffine
 from tessella.bijections.base import Bijection, BijectionTransform
 from tessella.bijections.cell import CellBijection
 from tessella.bijections.chain import Chain, Invert
+from tessella.bijections.continuous import ContinuousFlow, SolverError
 from tessella.bijections.coupling import Coupling, VariableCoupling, partitions, variable_halves
 from tessella.bijections.elementwise import AFFINE, Elementwise, LogisticMixture
 from tessella.bijections.flatten import Flattened
+from tessella.bijections.items import ItemNetwork, Items
 from tessella.bijections.linear import LinearLU
 from tessella.bijections.spline import RationalQuadratic
 from tessella.bijections.squashing import SQUASHINGS, Profile, Squashing, power, profile_of
@@ -22,14 +24,18 @@ __all__ = [
     "CellBijection",
     "Chain",
     "ContextAffine",
+    "ContinuousFlow",
     "Coupling",
     "Elementwise",
     "Flattened",
     "Invert",
+    "ItemNetwork",
+    "Items",
     "LinearLU",
     "LogisticMixture",
     "Profile",
     "RationalQuadratic",
+    "SolverError",
     "Squashing",
     "VariableCoupling",
     "partitions",

@@ -1,6 +1,7 @@
-"""Tables, vectors, texts and toys: found or fetched, verified, split, encoded; and the sources of their batches."""
+"""Tables, vectors, sets, texts, toys: found or fetched, verified, split, encoded; and the sources of their batches."""
 
 from tessella.data.catalogue import Check, Listing, available, check, get
+from tessella.data.itemsets import ITEMSETS, ItemSets, SetShape, load_itemsets
 from tessella.data.sources import PaddedSets, Rows, Windows
 from tessella.data.tables import QUANTIZED, TABLES, Column, Encoding, Table, TableShape, load_table, table_of
 from tessella.data.texts import TEXTS, Alphabet, Text, load_text, text_of_file
@@ -8,6 +9,7 @@ from tessella.data.toys import TOYS, Quantized, quantized_toy
 from tessella.data.vectors import VECTORS, VectorTable, load_vectors
 
 __all__ = [
+    "ITEMSETS",
     "QUANTIZED",
     "TABLES",
     "TEXTS",
@@ -17,10 +19,12 @@ __all__ = [
     "Check",
     "Column",
     "Encoding",
+    "ItemSets",
     "Listing",
     "PaddedSets",
     "Quantized",
     "Rows",
+    "SetShape",
     "Table",
     "TableShape",
     "Text",
@@ -29,6 +33,7 @@ __all__ = [
     "available",
     "check",
     "get",
+    "load_itemsets",
     "load_table",
     "load_text",
     "load_vectors",

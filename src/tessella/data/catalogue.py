@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tessella.data.forms import UNKNOWN, Entry
+from tessella.data.itemsets import ITEMSETS
 from tessella.data.locate import SHIPPED
 from tessella.data.tables import TABLES
 from tessella.data.texts import TEXTS
@@ -17,9 +18,9 @@ class Listing:
     """One line of the catalogue; no file was opened for it, but a prepared one (`VectorTable.save`).
 
     Attributes:
-        name: the key in `TABLES`, `VECTORS` or `TEXTS`.
+        name: the key in `TABLES`, `VECTORS`, `ITEMSETS` or `TEXTS`.
         rows: number of rows, or characters, of the part that is here where only a part is.
-        variables: number of variables; 0 for a text.
+        variables: number of variables; of sets, items in each; 0 for a text.
         categories: the most that one variable has; 0 where variables are real numbers.
         where: where the table was found, or how to get it.
         partial: what is missing, None for a complete table.
@@ -45,7 +46,7 @@ class Check:
 
 
 def available() -> list[Listing]:
-    """All tables, whether here or not: those of categories, then those of real numbers, then texts.
+    """All tables, whether here or not: of categories, of real numbers, then sets of items, then texts.
 
     >>> [listing.name for listing in available()][:7]
     ['connect4', 'forests', 'mushroom', 'nursery', 'pokerhands', 'uscensus90', 'power']
@@ -83,7 +84,7 @@ def check(name: str) -> Check:
 
 
 def _entries() -> dict[str, Entry[Any]]:
-    return {**TABLES, **VECTORS, **TEXTS}
+    return {**TABLES, **VECTORS, **ITEMSETS, **TEXTS}
 
 
 def _entry(name: str) -> Entry[Any]:

@@ -9,9 +9,13 @@ flow).
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
+import torch
 from torch import Tensor, nn
 
 from tessella.configs import Choice
+
+# A point that rounding carried over a wall is projected into its region: so far back towards the middle.
+PROJECTED = 1e-3
 
 
 class Cells(nn.Module, ABC):
@@ -48,3 +52,13 @@ class CellsConfig(Choice, ABC):
     @abstractmethod
     def build(self, counts: Sequence[int], least: int = 1) -> Cells:
         """For variables of so many categories each; of `least` dimensions or more where they follow from the counts."""
+
+
+def projected(cells: Cells, x: Tensor, codes: Tensor) -> Tensor:
+    """Undo what rounding did: a point across a wall goes back by a little, and to the middle if that fails."""
+    with torch.no_grad():
+        centre = cells.centre(codes).to(x.dtype)
+        back = centre + (1 - PROJECTED) * (x - centre)
+        back = torch.where((cells.quantize(back) == codes)[..., None], back, centre)
+        missed = (cells.quantize(x) != codes)[..., None]
+    return torch.where(missed, back, x)

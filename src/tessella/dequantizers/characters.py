@@ -11,8 +11,8 @@ from tessella.bijections import Chain, ContextAffine, Invert
 from tessella.contracts import Batch
 from tessella.densities import BASES, Density, Flow
 from tessella.densities.couplings import flat_couplings
-from tessella.dequantizers.cells import Cells
-from tessella.dequantizers.dequantizer import projected, same_place
+from tessella.dequantizers.cells import Cells, projected
+from tessella.dequantizers.dequantizer import same_place
 from tessella.dequantizers.learned import VoronoiCells
 from tessella.dequantizers.numbers import Numbers
 from tessella.dequantizers.profiles import profile_positions

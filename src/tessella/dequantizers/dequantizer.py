@@ -8,14 +8,12 @@ from torch import Tensor, nn
 from tessella import checks
 from tessella.contracts import Batch
 from tessella.densities import Density
-from tessella.dequantizers.cells import Cells
+from tessella.dequantizers.cells import Cells, projected
 from tessella.dequantizers.components import Components
 from tessella.dequantizers.learned import NARROW, VoronoiCells
 from tessella.dequantizers.numbers import Numbers
 from tessella.dequantizers.profiles import in_order, profile_positions, spread_out
 
-# A point that rounding carried over a wall is projected into its region: so far back towards the middle.
-PROJECTED = 1e-3
 # Rounding moves a point near a wall by less than this, there and back; points outside their region come back elsewhere.
 SAME_PLACE = 1e-2
 BINS = 8  # of the numbers, where categories are compared by what they co-occur with
@@ -142,16 +140,6 @@ class Dequantizer(nn.Module):
             raise ValueError(
                 f"values: got {'none' if values is None else 'some'} beside the codes; expected {expected}"
             )
-
-
-def projected(cells: Cells, x: Tensor, codes: Tensor) -> Tensor:
-    """Undo what rounding did: a point across a wall goes back by a little, and to the middle if that fails."""
-    with torch.no_grad():
-        centre = cells.centre(codes).to(x.dtype)
-        back = centre + (1 - PROJECTED) * (x - centre)
-        back = torch.where((cells.quantize(back) == codes)[..., None], back, centre)
-        missed = (cells.quantize(x) != codes)[..., None]
-    return torch.where(missed, back, x)
 
 
 def same_place(x: Tensor, y: Tensor) -> Tensor:

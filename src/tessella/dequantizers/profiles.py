@@ -7,7 +7,7 @@ MOST_ROWS = 200_000
 MOST_PAIRS = 2**20
 PSEUDO_ROWS = 2.0
 MOST_SPREAD = 256
-FILL_POINTS, FILL_ROUNDS = 4000, 30
+FILL_POINTS, FILL_SHARE, FILL_ROUNDS = 4000, 15, 30  # in all at least, for each category at least
 JITTER = 0.1
 
 
@@ -55,25 +55,26 @@ def _components(profiles: Tensor, share: Tensor, dim: int) -> Tensor:
     return coordinates / spread
 
 
-def spread_out(positions: Tensor, counts: tuple[int, ...]) -> Tensor:
+def spread_out(positions: Tensor, counts: tuple[int, ...], most: int = MOST_SPREAD) -> Tensor:
     """Positions (N, K, D) moved apart, neighbours staying neighbours: cells of one size that fill a ball.
 
     Lloyd's iteration: each position goes to the middle of the points of the ball that are nearest to it. The ball has
-    radius K^(1/D). Variables of more than 256 categories are only scaled to the ball of 256.
+    radius K^(1/D). Variables of more than `most` categories are only scaled to the ball of that many.
     """
     spread = positions.clone()
     for j, count in enumerate(counts):
         dim = positions.shape[-1]
-        radius = min(count, MOST_SPREAD) ** (1 / dim)
-        ball = torch.randn(FILL_POINTS, dim)
-        ball = ball / ball.norm(dim=1, keepdim=True) * radius * torch.rand(FILL_POINTS, 1) ** (1 / dim)
+        radius = min(count, most) ** (1 / dim)
+        points = max(FILL_POINTS, FILL_SHARE * min(count, most))
+        ball = torch.randn(points, dim)
+        ball = ball / ball.norm(dim=1, keepdim=True) * radius * torch.rand(points, 1) ** (1 / dim)
         here = positions[j, :count]
         here = here * radius / here.norm(dim=1).max().clamp_min(1e-6)
-        for _ in range(FILL_ROUNDS if 1 < count <= MOST_SPREAD else 0):
+        for _ in range(FILL_ROUNDS if 1 < count <= most else 0):
             nearest = torch.cdist(ball, here).argmin(1)
             held = torch.bincount(nearest, minlength=count)[:, None]
             middle = torch.zeros_like(here).index_add(0, nearest, ball) / held.clamp_min(1)
-            here = torch.where(held > 0, middle, ball[torch.randint(FILL_POINTS, (count,))])
+            here = torch.where(held > 0, middle, ball[torch.randint(points, (count,))])
         spread[j, :count] = here
     return spread
 

@@ -10,8 +10,8 @@ from tessella.data import Encoding
 from tessella.estimators.marginals import Marginals
 from tessella.estimators.network import Model, log_likelihood
 from tessella.estimators.questions import answers, excess_surprise, surprise
+from tessella.models.bound import log_mean_exp
 from tessella.models.restoring import sound
-from tessella.models.semidiscrete import log_mean_exp
 from tessella.training.randomness import derived_seed, fork_rng
 
 REPLACEMENTS = 16

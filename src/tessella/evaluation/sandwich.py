@@ -7,7 +7,7 @@ from torch import Tensor
 
 from tessella.contracts import Likelihood
 from tessella.evaluation.audits import MOST_MASS_LOST, AuditResult, slack_allowed
-from tessella.models import SemiDiscrete, log_mean_exp
+from tessella.models import ImportanceBound, log_mean_exp
 
 UNEXPLAINED = 1000.0  # times the estimate of P: a weight that the noise would hardly ever have found
 
@@ -26,8 +26,8 @@ def sandwich_audit(model: Likelihood, rows: int = 512, samples: int = 100) -> Au
     """
     if model.exact:
         return AuditResult("sandwich", True, "exact: nothing between the bounds", {"width": 0.0})
-    if not isinstance(model, SemiDiscrete):
-        raise TypeError(f"model: got a {type(model).__name__} that is not exact; expected a SemiDiscrete")
+    if not isinstance(model, ImportanceBound):
+        raise TypeError(f"model: got a {type(model).__name__} that is not exact; expected an ImportanceBound")
     own, others = _weights(model, rows, samples)
     reached, lower = own.isfinite(), log_mean_exp(others)
     unexplained = float((~reached | (own - lower > log(UNEXPLAINED))).double().mean())
@@ -64,11 +64,9 @@ def _judged(value: dict[str, float], ordered: bool, rows: int) -> AuditResult:
     return AuditResult("sandwich", not wrong, "; ".join([message, *wrong]), finite)
 
 
-def _weights(model: SemiDiscrete, rows: int, samples: int) -> tuple[Tensor, Tensor]:
+def _weights(model: ImportanceBound, rows: int, samples: int) -> tuple[Tensor, Tensor]:
     """log weights of the draws behind the model's own rows (rows), and of draws of q for them (S, rows)."""
-    x = model.density.sample((rows,))
-    batch = model.dequantizer.quantize(x)
-    own = model.density.log_prob(x).double() - model.dequantizer.log_prob(x, *batch).double()
+    batch, own = model.sample_with_weights(rows)
     others = torch.cat(model.chunked_log_weights(*batch, samples=samples), 1).double()
     return own, others
 

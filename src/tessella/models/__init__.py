@@ -1,7 +1,8 @@
-"""What can be trained: models of tables, vectors and texts, each with one description, one builder and one start."""
+"""What can be trained: models of tables, vectors, sets, texts, each with one description, one builder, one start."""
 
 from tessella.models.any_order import AutoregressiveTable
 from tessella.models.autoregressive import AutoregressiveConfig
+from tessella.models.bound import ImportanceBound, log_mean_exp
 from tessella.models.discrete import (
     BlocksConfig,
     CategoricalMixtureConfig,
@@ -10,7 +11,18 @@ from tessella.models.discrete import (
     IndependentConfig,
     TransformerConfig,
 )
-from tessella.models.semidiscrete import SemiDiscrete, log_mean_exp
+from tessella.models.semidiscrete import SemiDiscrete
+from tessella.models.sets import (
+    BernoulliMixtureConfig,
+    ConditionalBernoulliConfig,
+    DPPConfig,
+    ItemTransformerConfig,
+    KDPPConfig,
+    SemiDiscreteSets,
+    SetConfig,
+    SetFlowConfig,
+    SetModel,
+)
 from tessella.models.tables import FlowConfig, MixtureStartConfig, Started, StartOptions, TableConfig, TableModel
 from tessella.models.texts import (
     CausalPoints,
@@ -29,18 +41,28 @@ from tessella.models.vectors import VectorModel, build_vectors
 __all__ = [
     "AutoregressiveConfig",
     "AutoregressiveTable",
+    "BernoulliMixtureConfig",
     "BlocksConfig",
     "CategoricalMixtureConfig",
     "CausalPoints",
     "CausalText",
     "ChowLiuConfig",
+    "ConditionalBernoulliConfig",
+    "DPPConfig",
     "DiscreteFlowConfig",
     "DisjointText",
     "DisjointTextConfig",
     "FlowConfig",
+    "ImportanceBound",
     "IndependentConfig",
+    "ItemTransformerConfig",
+    "KDPPConfig",
     "MixtureStartConfig",
     "SemiDiscrete",
+    "SemiDiscreteSets",
+    "SetConfig",
+    "SetFlowConfig",
+    "SetModel",
     "SoftmaxTextConfig",
     "StartOptions",
     "Started",

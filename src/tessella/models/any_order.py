@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from tessella.contracts import Batch
 from tessella.densities import Autoregressive
 from tessella.densities.walking import RowWalk
-from tessella.models.semidiscrete import log_mean_exp
+from tessella.models.bound import log_mean_exp
 from tessella.nets.ragged import ragged_cells
 from tessella.progress import counted
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Union
 import tyro
 
 from tessella.cli.reproduce.figures import cell_map, dequantizers
+from tessella.cli.reproduce.itemsets import itemsets
 from tessella.cli.reproduce.quantized import quantized_2d
 from tessella.cli.reproduce.regimes import when_cells_help
 from tessella.cli.reproduce.tables import sampling_speed, tables
@@ -23,6 +24,7 @@ EXPERIMENTS: dict[str, Callable[..., None]] = {
     "mixture-2d": mixture_2d,
     "when-cells-help": when_cells_help,
     "continuous": continuous,
+    "itemsets": itemsets,
     "text": text,
     "sampling-speed": sampling_speed,
 }

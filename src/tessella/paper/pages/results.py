@@ -6,6 +6,7 @@ from math import inf
 from pathlib import Path
 
 from tessella.data import TABLES
+from tessella.paper.pages.itemsets import itemsets_section
 from tessella.paper.pages.markdown import DASH, duration, table
 from tessella.paper.pages.records import Cell, Record, cells, machine, read_records
 from tessella.paper.pages.texts import texts_section
@@ -113,7 +114,7 @@ def results_page(folder: Path, docs: Path) -> str:
     link = Path(os.path.relpath(tables, docs)).as_posix()
     parts = [INTRODUCTION, _summary(found)]
     parts += [_section(key, title, found, link) for key, title in TITLES.items()]
-    parts += [vectors_section(folder, docs), texts_section(folder, docs)]
+    parts += [itemsets_section(folder, docs), vectors_section(folder, docs), texts_section(folder, docs)]
     parts += [
         f"## {title}\n\n![{title}](pictures/{name})\n\n{CAPTIONS[name]}\n" for name, title in pictures(folder).items()
     ]

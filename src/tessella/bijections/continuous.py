@@ -1,0 +1,141 @@
+"""Continuous normalizing flows: the map is where a differential equation leads."""
+
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+from torch.func import jvp, vmap
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from tessella.bijections.base import Bijection
+
+Trace = Literal["exact", "hutchinson"]
+TOLERANCE = 1e-5  # absolute and relative, the paper's
+MOST_EVALUATIONS = 2_000  # of the field, in one solution: more is a field that has become too steep
+
+
+class SolverError(ArithmeticError):
+    """The differential equation was not solved; the message says what to do."""
+
+
+class ContinuousFlow(Bijection):
+    """dx/dt = v(x, t),  f(x) = x(1),  ladj = int_0^1 tr dv/dx dt, by Dormand and Prince's method of order 5.
+
+    The trace is exact whenever the module is not in training, and in training unless Hutchinson's estimate is asked
+    for: e' dv/dx e with one normal e for each solution. That has the right mean, and so have gradients of its average;
+    but exp of it has not, so a density made of it is none (docs/results.md shows what comes of that).
+
+    Args:
+        field: (x, context) -> v, (*batch, n, D), the last number of the context being the time.
+        trace: in training.
+        tolerance: absolute and relative, of the solver.
+        adjoint: gradients by solving backwards, whose memory does not grow with the number of evaluations; or through
+            the solver's steps, exactly those of the value.
+
+    Attributes:
+        evaluations: of the field, in the last call.
+        estimated: Hutchinson's estimate in evaluation, too: for the experiment that shows what it does there.
+    """
+
+    event_dim = 2
+    capturable = False
+    not_capturable_because = "the solver looks at its error"
+
+    def __init__(self, field: nn.Module, trace: Trace = "exact", tolerance: float = TOLERANCE, adjoint: bool = True):
+        super().__init__()
+        if trace not in ("exact", "hutchinson"):
+            raise ValueError(f"trace: got {trace!r}; expected 'exact' or 'hutchinson'")
+        if not tolerance > 0:
+            raise ValueError(f"tolerance: got {tolerance}; expected a positive number")
+        self.field, self.trace, self.tolerance, self.adjoint = field, trace, tolerance, adjoint
+        self.evaluations = 0
+        self.estimated = False
+
+    def forward_and_ladj(self, x: Tensor, context: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        return self._solve(x, context, backwards=False)
+
+    def inverse_and_ladj(self, y: Tensor, context: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        return self._solve(y, context, backwards=True)
+
+    def _solve(self, x: Tensor, context: Tensor | None, backwards: bool) -> tuple[Tensor, Tensor]:
+        from torchdiffeq import odeint, odeint_adjoint  # late: other models do without
+
+        estimated = self.estimated or (self.training and self.trace == "hutchinson")
+        noise = torch.randn_like(x) if estimated else None
+        motion = _Motion(self.field, context, noise)
+        times = torch.tensor([1.0, 0.0] if backwards else [0.0, 1.0], device=x.device, dtype=x.dtype)
+        start = (x, torch.zeros(x.shape[:-2], dtype=x.dtype, device=x.device))
+        options: dict[str, Any] = {"method": "dopri5", "atol": self.tolerance, "rtol": self.tolerance}
+        learning = torch.is_grad_enabled() and self.adjoint
+        solve = odeint_adjoint if learning else odeint
+        try:
+            points, ladj = solve(motion, start, times, **options)
+        except (AssertionError, SolverError) as error:
+            raise SolverError(_advice(motion.evaluations, self.tolerance, error)) from error
+        self.evaluations = motion.evaluations
+        if not (torch.compiler.is_compiling() or bool((points[-1].sum() + ladj[-1].sum()).isfinite())):
+            raise SolverError(_advice(motion.evaluations, self.tolerance, "the solution is not finite"))
+        return points[-1], ladj[-1]
+
+    def extra_repr(self) -> str:
+        return f"trace={self.trace}, tolerance={self.tolerance}"
+
+
+class _Motion(nn.Module):
+    """(t, (x, l)) -> (v, tr dv/dx), and how often it was asked."""
+
+    def __init__(self, field: nn.Module, context: Tensor | None, noise: Tensor | None):
+        super().__init__()
+        self.field, self.context, self.noise = field, context, noise
+        self.evaluations = 0
+
+    def forward(self, t: Tensor, state: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+        """One evaluation."""
+        self.evaluations += 1
+        if self.evaluations > MOST_EVALUATIONS:
+            raise SolverError(f"more than {MOST_EVALUATIONS} evaluations of the field")
+        x = state[0]
+        context = _with_time(x, self.context, t)
+        if self.noise is None:
+            return exact_divergence(self.field, x, context)
+        return hutchinson_divergence(self.field, x, context, self.noise)
+
+
+def exact_divergence(field: nn.Module, x: Tensor, context: Tensor) -> tuple[Tensor, Tensor]:
+    """v(x) and sum_i dv_i/dx_i, (*batch, n, D) -> the same and (*batch): a product with each direction, all at once."""
+    size = x.shape[-2] * x.shape[-1]
+    directions = torch.eye(size, dtype=x.dtype, device=x.device).view(size, *x.shape[-2:])
+
+    def along(direction: Tensor) -> tuple[Tensor, Tensor]:
+        v, change = _directed(field, x, context, direction.expand_as(x))
+        return v, (change * direction).sum((-2, -1))
+
+    # v does not depend on the direction, and is computed once.
+    v, diagonal = vmap(along, out_dims=(None, 0))(directions)  # type: ignore[arg-type]  # None is for one output
+    return v, diagonal.sum(0)
+
+
+def hutchinson_divergence(field: nn.Module, x: Tensor, context: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
+    """v(x) and e' dv/dx e: the divergence in expectation over e."""
+    v, change = _directed(field, x, context, noise)
+    return v, (change * noise).sum((-2, -1))
+
+
+def _directed(field: nn.Module, x: Tensor, context: Tensor, direction: Tensor) -> tuple[Tensor, Tensor]:
+    """v and dv/dx times a direction; fused attention has no derivatives of this kind."""
+    with sdpa_kernel(SDPBackend.MATH):
+        v, change, *_ = jvp(lambda points: field(points, context), (x,), (direction,))
+    return v, change
+
+
+def _with_time(x: Tensor, context: Tensor | None, t: Tensor) -> Tensor:
+    """Context tokens with the time behind them; where there are none, all items exist."""
+    time = t.to(x.dtype).expand(*x.shape[:-1], 1)
+    return torch.cat([torch.ones_like(time) if context is None else context, time], -1)
+
+
+def _advice(evaluations: int, tolerance: float, error: object) -> str:
+    return (
+        f"the differential equation was not solved after {evaluations} evaluations of the field ({error}); the field "
+        f"has become too steep: take a smaller learning rate, clip gradients more, or raise tolerance (now {tolerance})"
+    )

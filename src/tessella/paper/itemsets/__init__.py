@@ -1,0 +1,1 @@
+"""Table 2: every method on sets of items."""
