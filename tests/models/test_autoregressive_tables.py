@@ -112,6 +112,13 @@ def test_a_number_on_a_grid_has_mass_one_given_any_columns(known):
 
 
 @torch.no_grad()
+def test_fewer_rows_than_orders_are_drawn():
+    model = scattered(MIXED, 0.3)
+    model.orders = 16
+    assert [len(part) for part in model.sample(2)] == [2, 2]
+
+
+@torch.no_grad()
 def test_a_mixed_table_has_mass_one_in_every_order():
     shape = TableShape((3,), whole=(False,), indicators=(-1,))
     model = scattered(shape, 0.3)

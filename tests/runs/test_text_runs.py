@@ -20,7 +20,7 @@ from tessella.training import TrainingConfig
 
 ROOT = Path(__file__).parents[2]
 SMALL = ("model.network.width=48", "model.network.layers=1", "training.batch_size=48")
-SMALL += ("training.learning_rate=0.008", "training.clip_norm=32", "training.validation_rows=50")
+SMALL += ("training.learning_rate=0.02", "training.clip_norm=32", "training.validation_rows=50")
 
 
 @pytest.fixture(scope="module")

@@ -122,7 +122,8 @@ class AutoregressiveTable(nn.Module):
         drawn = [part.clone() for part in batch]
         for i, order in enumerate(orders):
             rest = [column for column in order if column not in known]
-            for own in counted((member == i).nonzero()[:, 0].split(self._rows_drawn_at_once)):
+            own_rows = (member == i).nonzero()[:, 0]
+            for own in counted(own_rows.split(self._rows_drawn_at_once) if len(own_rows) else ()):
                 with torch.inference_mode():
                     walk = RowWalk(self.density, *(part[own] for part in batch))
                     for column in known:

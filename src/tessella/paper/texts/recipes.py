@@ -25,8 +25,8 @@ TRAINING: dict[Preset, TrainingConfig] = {
     "best": TrainingConfig(
         steps=18_000,
         batch_size=256,
-        learning_rate=1e-3,
-        optimizer="adamw",
+        learning_rate=3e-3,
+        optimizer="muon",
         weight_decay=0.05,
         warmup_steps=500,
         clip_norm=256.0,
@@ -37,8 +37,8 @@ TRAINING: dict[Preset, TrainingConfig] = {
     "small": TrainingConfig(
         steps=600,
         batch_size=64,
-        learning_rate=4e-3,
-        optimizer="adamw",
+        learning_rate=1e-2,
+        optimizer="muon",
         weight_decay=0.05,
         warmup_steps=50,
         clip_norm=64.0,
