@@ -40,9 +40,11 @@ def why_stopped(reason: StopReason, config: TrainingConfig) -> str:
     >>> why_stopped("patience", TrainingConfig(patience=8))
     'stopped: no progress on the validation rows for 8 validations'
     """
+    seconds = round(config.time_budget or 0, 1)
+    of = f" of {seconds:g} s" if seconds else ""  # nothing is left for training where preparation took it all
     words = {
         "patience": f"no progress on the validation rows for {config.patience} validations",
-        "time_budget": f"the time budget of {round(config.time_budget or 0, 1):g} s is spent",
+        "time_budget": f"the time budget{of} is spent",
         "interrupted": "interrupted; the best model so far is kept",
     }
     return f"stopped: {words[reason]}"

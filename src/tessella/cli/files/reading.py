@@ -62,7 +62,7 @@ class TableFile:
             notes = ([] if self.dialect.usual else [f"{self.path}: {self.dialect}"]) + list(found.notes())
         table = pa.concat_tables(self.pieces(Schema(formats), each(pieces, "parts of the file", self._visible)))
         left_out = columns_to_leave_out(table, known)
-        notes += [f"column {name!r}: left out, {why}; --types keeps it" for name, why in left_out.items()]
+        notes += [f"column {name!r}: left out, {why}" for name, why in left_out.items()]
         schema = Schema(formats, left_out)
         return table.drop_columns(list(left_out)), schema, notes
 

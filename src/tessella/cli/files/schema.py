@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from tessella.data import Column
 
 IDENTIFIER = 0.5  # share of different texts from which on a column names its rows
-SOME = 20  # texts that are looked at first
+SOME = 20  # texts that are looked at
+KEEPS = "--types keeps it" first
 INDEX = re.compile(r"__index_level_\d+__|Unnamed: 0|")  # what pandas calls the numbers of rows
 
 
@@ -178,9 +179,9 @@ def columns_to_leave_out(table: "pa.Table", declared: Mapping[str, str]) -> dict
         if name in declared:
             continue
         if INDEX.fullmatch(name):
-            found[name] = "the numbers of a data frame's rows"
+            found[name] = f"the numbers of a data frame's rows; {KEEPS}"
         elif table[name].null_count == len(table):
-            found[name] = "all of its cells are missing"
+            found[name] = f"all of its cells are missing; {KEEPS}"
         elif reason := _names_rows(table[name]):
             found[name] = reason
     return found
@@ -196,7 +197,8 @@ def _names_rows(column: "pa.ChunkedArray") -> str:
         return ""
     different, present = pc.count_distinct(column, mode="only_valid").as_py(), len(column) - column.null_count
     if different > MOST_CATEGORIES:
-        return f"{different:,} different texts, more than the {MOST_CATEGORIES:,} categories that a column may have"
+        most = f"more than the {MOST_CATEGORIES:,} categories that a column may have"
+        return f"{different:,} different texts, {most}; group the rare ones to keep it"
     if different <= max(FEW, IDENTIFIER * present):
         return ""
-    return f"{different:,} different texts in {present:,} rows, so it names or describes them"
+    return f"{different:,} different texts in {present:,} rows, so it names or describes them; {KEEPS}"
