@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from tessella.data import Column
 
 IDENTIFIER = 0.5  # share of different texts from which on a column names its rows
-SOME = 20  # texts that are looked at
-KEEPS = "--types keeps it" first
+SOME = 20  # texts that are looked at first
+KEEPS = "--types keeps it"
 INDEX = re.compile(r"__index_level_\d+__|Unnamed: 0|")  # what pandas calls the numbers of rows
 
 
