@@ -132,7 +132,7 @@ def headline(folder: Path) -> str:
         ["Voronoi, published", *(_published(data, "voronoi", short=True) for data, _ in HEADLINE)],
         ["Voronoi, learned through the cells", *(_bound(_through_cells(key, found)) for key in HEADLINE)],
     ]
-    for method in ("mixture", "blocks", "transformer"):
+    for method in ("mixture", "blocks", "transformer", "autoregressive"):
         ours = [_value(found.get((*key, method, "best")), found, short=True) for key in HEADLINE]
         lines.append([LABELS[method], *ours])
     return table(["", *(TITLES[key] for key in HEADLINE)], lines)
