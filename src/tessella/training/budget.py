@@ -13,6 +13,7 @@ from tessella.training.pace import Pace, measure_pace
 
 UNPLANNED = 2  # validations: before the first update, and where time ends a run
 LEAST = 1e-3  # seconds of a budget that is spent already
+AHEAD = 1.5  # times the steps that a trial has room for, where the clock decides: it may have been slowed down
 
 
 def within_budget(
@@ -37,8 +38,8 @@ def within_budget(
         train, validation: as in `fit`.
         validations: evenly spread over the steps, at most so many.
         max_steps: at most so many steps, whatever the budget has room for.
-        spent: seconds of the budget that are gone already; the trial is then taken from it too. None: the budget is for
-            training alone.
+        spent: seconds of the budget that are gone already; the trial is then taken from it too, and the clock ends the
+            run rather than its steps. None: the budget is for training alone, and its steps are meant to end with it.
         folder: of the run; one that had the same budget keeps its steps, as timing again would plan another run.
 
     Returns:
@@ -53,6 +54,7 @@ def within_budget(
             gone = 0.0 if spent is None else spent + time.perf_counter() - began
             left = max(config.time_budget - gone, LEAST)
             config, steps = replace(config, time_budget=left), pace.steps_within(left, validations + UNPLANNED)
+            steps = steps if spent is None else round(AHEAD * steps)
     return _with_steps(config, steps if max_steps is None else min(steps, max_steps), validations), pace
 
 
