@@ -54,7 +54,7 @@ def within_budget(
             gone = 0.0 if spent is None else spent + time.perf_counter() - began
             left = max(config.time_budget - gone, LEAST)
             config, steps = replace(config, time_budget=left), pace.steps_within(left, validations + UNPLANNED)
-            steps = steps if spent is None else round(AHEAD * steps)
+            steps = steps if spent is None else int(AHEAD * steps)
     return _with_steps(config, steps if max_steps is None else min(steps, max_steps), validations), pace
 
 
