@@ -295,17 +295,9 @@ def test_retail_baskets_are_likelier_than_independent_items():
     rows = [row.tolist() for row in load_transactions("retail").rows[:3000]]
     flow = fitted(rows, test_fraction=0.3, max_components=8)
     held_out = [rows[place] for place in flow.parts_["test"]]
-    sets, _ = flow._items.encode(_read(held_out))
-    independent_score = flow.independent_.log_prob_flat(sets.items, sets.offsets)
-    gain = flow.score_samples(held_out) - independent_score.numpy()
+    gain = flow.score_samples(held_out) - flow.independent_scores(held_out)
     assert flow.model_kind_ == "mixture"
     assert gain.mean() > 2 * gain.std() / len(gain) ** 0.5
-
-
-def _read(baskets):
-    from tessella.estimators.baskets import read
-
-    return read(baskets)
 
 
 def test_a_mixture_is_no_table_of_baskets_by_items():

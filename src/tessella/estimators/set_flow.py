@@ -151,6 +151,10 @@ class SetFlow(DensityMixin, BaseEstimator):
         """
         return self._scores(self._read(X))
 
+    def independent_scores(self, X: Any) -> np.ndarray:
+        """The same under items that are independent given their number, which `fit` leaves behind but does not save."""
+        return self._scores(self._read(X), self.independent_)
+
     def score(self, X: Any, y: Any = None) -> float:
         """Mean log-likelihood of the baskets, in nats."""
         return float(self.score_samples(X).mean())
@@ -294,15 +298,17 @@ class SetFlow(DensityMixin, BaseEstimator):
         check_is_fitted(self, "model_")
         return baskets.read(X)
 
-    def _scores(self, found: Baskets) -> np.ndarray:
+    def _scores(self, found: Baskets, model: BasketMixture | None = None) -> np.ndarray:
+        """Of this model, or of another one of the same items."""
+        model = model or self.model_
         sets, left = self._items.encode(found, self.unseen)
         scores = np.full(len(found), -np.inf)
         if sets is None:
             return scores
         self._check_sizes(sets, left, found)
-        sets = sets.to(self.model_.log_weight.device)
+        sets = sets.to(model.log_weight.device)
         with sound("log-likelihood"):
-            values = self.model_.log_prob_flat(sets.items, sets.offsets)
+            values = model.log_prob_flat(sets.items, sets.offsets)
         if not bool(values.isfinite().all()):
             raise DamagedModelError(
                 f"log-likelihood: {int((~values.isfinite()).sum())} of {len(values)} are not finite"
