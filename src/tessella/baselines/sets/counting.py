@@ -14,6 +14,7 @@ from tessella.densities.sets.symmetric import log_symmetric
 PSEUDO_ITEMS = 0.5
 PSEUDO_BASKETS = 20.0  # of the whole, that each kind has seen besides its own
 CLOSE, ROUNDS = 1e-8, 100
+RARE = 10.0  # an item that is expected less often has most of its weight from the prior
 JITTER = 1.0  # of the logarithms of weights, where a kind is split
 
 
@@ -56,8 +57,9 @@ def split(model: BasketMixture, generator: torch.Generator) -> BasketMixture:
 def improve(model: BasketMixture, sets: PaddedSets, whole: BasketMixture, prior: float) -> None:
     """One round: which kind each set is of, then what the kinds are of.
 
-    How much more frequent an item is in a kind than in the whole has a gamma prior around 1, of `prior` observations:
-    an item that was seen once says little about the kind that it was seen in.
+    How much more frequent an item is in a kind than in the whole has a gamma prior, of `prior` observations: an item
+    that was seen once says little about the kind that it was seen in. The prior's mean is the kind's own, that of all
+    rare items together: small baskets hold fewer of them than large ones.
 
     Args:
         model: is changed.
@@ -89,7 +91,7 @@ def _scale(model: BasketMixture, seen: Seen, whole: Tensor, prior: float) -> flo
     """Weights times what was seen over what is expected, which at the maximum agree; the largest step.
 
     The derivative of log e_n in log w_k is the probability that a set of n items has k. The prior adds as much to both
-    where an item is as frequent as in the whole; weights have no unit, and their mean over that is the whole's.
+    where an item is as frequent as rare ones are; weights have no unit, and their mean over the whole is the whole's.
     """
     largest, first, share = 0.0, 0, whole.log_softmax(1)
     for weight in model.pieces():
@@ -99,7 +101,10 @@ def _scale(model: BasketMixture, seen: Seen, whole: Tensor, prior: float) -> flo
             total = (seen.sizes[part] * log_symmetric(free, model.shape.most)).sum()
             (expected,) = torch.autograd.grad(total, free)
         lift = weight - whole
-        new = (seen.items[part] + prior).log() - (expected * (-lift).exp() + prior).log()
+        plain = expected * (-lift).exp()  # at a lift of 1
+        rare = plain < RARE
+        level = ((seen.items[part] * rare).sum(1) + 1) / ((plain * rare).sum(1) + 1)
+        new = (seen.items[part] + prior).log() - (plain + prior / level[:, None]).log()
         step = new - (new + share).logsumexp(1, keepdim=True) - lift
         weight += step  # a view of the model's
         largest, first = max(largest, float(step.abs().max())), first + len(weight)
