@@ -242,6 +242,8 @@ def test_items_that_training_did_not_see(mixture):
     assert found[0] == lenient.score_samples([["a"]])[0]
     assert found[1] == -np.inf
     assert np.isfinite(found[2])
+    with pytest.warns(UserWarning, match="left out"):
+        assert [row["basket"] for row in lenient.anomalies([["a"], ["z"]])] == [0]
     assert lenient.complete(["z", "a"]) == lenient.complete(["a"])
 
 

@@ -220,7 +220,8 @@ class SetFlow(DensityMixin, BaseEstimator):
         found = self._read(X)
         scores = self._scores(found)
         sizes = np.array([len(basket) for basket in found.items])
-        ranked = np.argsort(scores / sizes if per_item else scores, kind="stable")[: max(0, top)]
+        ranked = np.argsort(scores / sizes if per_item else scores, kind="stable")
+        ranked = ranked[np.isfinite(scores[ranked])][: max(0, top)]  # of others nothing is left to be odd
         rows = []
         for place in ranked.tolist():
             item, surprise = self._oddest([item for item in found.items[place] if item in self._items.codes])
@@ -283,6 +284,7 @@ class SetFlow(DensityMixin, BaseEstimator):
             raise ValueError(f"validation_: got {list(self.validation_)}; expected {self.model_kind_!r} among them")
         shape = SetShape(config["items"], 1, config["most"])
         self.model_ = restored(lambda: BasketMixture(shape, config["components"]), said["config"], weights)
+        self.model_.check()
 
     def _check_parameters(self) -> None:
         check_settings(self.device, self.time_budget, self.validation_fraction, self.threads)

@@ -13,6 +13,7 @@ from tessella.densities.sets.sizes import mask_of
 from tessella.densities.sets.symmetric import draw_distinct, log_symmetric
 
 WEIGHTS_AT_ONCE = 2**20  # of components, whose polynomials are multiplied together
+ROUNDING = 1e-6
 NUMBERS_AT_ONCE = 2**23  # items of sets times components
 
 
@@ -57,19 +58,21 @@ class BasketMixture(nn.Module):
             self._totals = torch.cat([log_symmetric(part, self.shape.most) for part in self.pieces()])
         return self._totals
 
-    def log_joint(self, items: Tensor, offsets: Tensor, more: int = 0) -> Tensor:
-        """log v_m P_m(n + more) prod_{k in S} w_m(k) / e_(n + more)(w_m), (B, M), of sets one after another.
+    @property
+    def log_factor(self) -> Tensor:
+        """log v_m P_m(n) / e_n(w_m), (M, most + 1)."""
+        return self.log_kind[:, None] + self.log_size - self.log_total
+
+    def log_joint(self, items: Tensor, offsets: Tensor) -> Tensor:
+        """log v_m P_m(n) prod_{k in S} w_m(k) / e_n(w_m), (B, M), of sets that lie one after another.
 
         Args:
             items: of all sets, (N).
             offsets: where each begins, and where the last ends, (B + 1).
-            more: items that the set will have besides.
         """
-        size = offsets.diff() + more
-        together = self.log_kind[:, None] + self.log_size - self.log_total  # (M, most + 1)
-        table = self.log_weight.mT.contiguous() if self.components > 1 else self.log_weight.mT
+        table = self.log_weight.mT.contiguous()
         chosen = functional.embedding_bag(items, table, offsets, mode="sum", include_last_offset=True)
-        return chosen + together.mT[size]
+        return chosen + self.log_factor.mT[offsets.diff()]
 
     def log_prob(self, items: Tensor, mask: Tensor, samples: int | None = None) -> Tensor:
         """log P(set) in nats, exact: (B, n), (B, n) -> (B). It needs no `samples`; bounds do."""
@@ -86,10 +89,9 @@ class BasketMixture(nn.Module):
     @torch.no_grad()
     def log_next(self, items: Tensor) -> Tensor:
         """log P(S and k | S is in a set of one item more), (K): -inf for the items of S, (n)."""
-        offsets = torch.tensor([0, len(items)], device=items.device)
-        kind = self.log_joint(items, offsets, more=1)[0].softmax(0)
+        kind = (self.log_weight[:, items].sum(1) + self.log_factor[:, len(items) + 1]).softmax(0)
         top = self.log_weight.max()
-        chance = (kind @ (self.log_weight - top).exp()).log()
+        chance = top + (kind @ (self.log_weight - top).exp()).log()
         chance[items] = -torch.inf
         return chance.log_softmax(0)
 
@@ -107,6 +109,12 @@ class BasketMixture(nn.Module):
         """P(kind | an item that is drawn from a basket of one item is k), (K, M)."""
         share: Tensor = self.log_weight - self.log_weight.logsumexp(1, keepdim=True) + self.log_kind[:, None]
         return share.softmax(0).mT
+
+    def check(self) -> None:
+        """Kinds and sizes have probabilities that add up to 1."""
+        for name, table in (("log_kind", self.log_kind[None]), ("log_size", self.log_size)):
+            if not bool((table.logsumexp(1).abs() < ROUNDING).all()):
+                raise ValueError(f"{name}: got probabilities that do not add up to 1; expected those of a fitted model")
 
     def changed(self) -> None:
         """Weights are other ones: what was computed of them is forgotten."""
