@@ -200,7 +200,8 @@ def item_map(found: dict[str, Any]) -> Markup:
         x, y = (point[0] - left) / max(right - left, 1e-9), (point[1] - low) / max(high - low, 1e-9)
         return edge + (width - 2 * edge) * x, height - edge - (height - 2 * edge) * y
 
-    largest, taken, dots, names = max(*found["shares"], 1e-9), [], [], []
+    largest, dots, names = max(*found["shares"], 1e-9), [], []
+    taken: list[tuple[float, float, float]] = []
     for place, (label, point, share) in enumerate(zip(found["labels"], found["points"], found["shares"], strict=True)):
         x, y = at(point)
         said = tag("title", f"{label}: in {100 * share:.2f}% of the baskets")

@@ -166,4 +166,4 @@ def _opened(
     with warnings_said(visible):
         found = read(read_baskets(data, csv, visible))
     known = set(flow.items_)
-    return flow, found.names, [[as_known(item, known) for item in basket] for basket in found.items]
+    return flow, found.names, [[as_known(str(item), known) for item in basket] for basket in found.items]

@@ -3,7 +3,7 @@
 from json import dumps
 from pathlib import Path
 from shlex import quote
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import tyro
 
@@ -66,7 +66,7 @@ def fit(
         overview.write(out)
         write_page(out, out / REPORT, model=str(out))
     if json:
-        said = {"baskets": overview.baskets, "items": overview.items, "model_kind": flow.model_kind_}
+        said: dict[str, Any] = {"baskets": overview.baskets, "items": overview.items, "model_kind": flow.model_kind_}
         said |= {"components": flow.components_, "exact": flow.exact_, "validation_nll": flow.validation_}
         held_out = {"part": overview.held_out, "baskets": overview.scored, "likelihoods": overview.likelihoods}
         print(dumps({**said, "held_out": held_out, "model": str(out), "report": str(out / REPORT)}, indent=1))
