@@ -90,8 +90,8 @@ def _map_words(overview: Overview) -> Markup:
 
 def _odd_words(overview: Overview) -> Markup:
     return _words(
-        f"The least likely of the {overview['scored']:,} held-out baskets, by nats per item, and the item that is the "
-        "least expected in each, given the others.",
+        f"The least likely of the {overview['scored']:,} held-out baskets of three items or more, by nats per item, "
+        "and the item that is the least expected in each, given the others.",
         "The figure is the log-likelihood of the basket; the bar -log P(item | the others, and one more).",
     )
 

@@ -28,12 +28,17 @@ class Seen:
 
 @torch.no_grad()
 def independent(sets: PaddedSets, shape: SetShape) -> BasketMixture:
-    """One kind, of maximum likelihood; each item and each size was seen half a time more than it was."""
+    """One kind, of maximum likelihood; each item and each size was seen half a time more than it was.
+
+    Sizes beyond the largest were seen half a time together.
+    """
     model, place = BasketMixture(shape).to(sets.items.device), torch.arange(shape.most + 1, device=sets.items.device)
     sizes = torch.bincount(sets.offsets.diff(), minlength=shape.most + 1).double()
     items = torch.bincount(sets.items, minlength=shape.items).double() + PSEUDO_ITEMS
     seen = Seen((items * len(sets.items) / items.sum())[None], sizes[None])
-    possible = torch.where(place >= shape.least, sizes + PSEUDO_SETS, 0)
+    largest = int(sizes.nonzero().max())
+    pseudo = torch.where(place <= largest, PSEUDO_SETS, PSEUDO_SETS / max(1, shape.most - largest))
+    possible = torch.where(place >= shape.least, sizes + pseudo, 0)
     model.log_weight.copy_(seen.items.log())
     model.log_size.copy_((possible / possible.sum()).log())
     for _ in range(ROUNDS):

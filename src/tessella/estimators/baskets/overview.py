@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 DRAWN = 5000  # baskets, at most
 SHOWN, BARS, MAPPED, NAMED, ODD = 8, 24, 300, 100, 8
 FEWEST = 8  # items of a map
+FEW = 3  # items of an odd basket, at least
 ITEMS_SHOWN = 40  # of a basket
 
 
@@ -94,7 +95,8 @@ def gather(flow: SetFlow, X: Any) -> BasketOverview:
     held_out = Baskets([found.items[i] for i in flow.parts_[part]], [found.names[i] for i in flow.parts_[part]])
     drawn = read(flow.sample(min(DRAWN, len(found)), random_state=flow.seed_))
     frequencies = _frequencies(found, drawn, flow.items_[:BARS])
-    odd = flow.anomalies(held_out.items, top=ODD, per_item=True)
+    several = _several(held_out)
+    odd = flow.anomalies(several.items, top=ODD, per_item=True)
     return BasketOverview(
         version=__version__,
         baskets=len(found),
@@ -112,7 +114,7 @@ def gather(flow: SetFlow, X: Any) -> BasketOverview:
         frequencies=frequencies,
         frequency_error=float(np.abs(np.subtract(frequencies["real"], frequencies["sampled"])).mean()),
         item_map=_map(flow, found),
-        odd=[_odd(row, held_out.items[row["basket"]], held_out.names[row["basket"]]) for row in odd],
+        odd=[_odd(row, several.items[row["basket"]], several.names[row["basket"]]) for row in odd],
         sampled=[list(map(str, basket[:ITEMS_SHOWN])) for basket in drawn.items[:SHOWN]],
         sampled_baskets=len(drawn),
     )
@@ -173,6 +175,12 @@ def _map(flow: SetFlow, found: Baskets) -> ItemMap | None:
     labels = vectors.categories[:number]
     shares = [counts[item] / len(found) for item in labels]
     return ItemMap(labels=list(map(str, labels)), points=points.tolist(), shares=shares, named=min(NAMED, number))
+
+
+def _several(baskets: Baskets) -> Baskets:
+    """Those of a few items at least, where there are some: a rare item alone is no riddle."""
+    kept = [i for i, basket in enumerate(baskets.items) if len(basket) >= FEW] or range(len(baskets))
+    return Baskets([baskets.items[i] for i in kept], [baskets.names[i] for i in kept])
 
 
 def _odd(row: dict[str, Any], basket: list[Hashable], name: Any) -> dict[str, Any]:
