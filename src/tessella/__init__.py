@@ -1,8 +1,8 @@
 """tessella: likelihood models that join discrete and continuous data through learnable tessellations of space.
 
 Everything of the method in one import: cells and the map into them, dequantizers, densities, models, estimators for
-tables and vectors. What is behind a name is imported when it is first asked for: a command line that only helps should
-not wait for torch, nor the method for scikit-learn.
+tables, vectors and baskets. What is behind a name is imported when it is first asked for: a command line that only
+helps should not wait for torch, nor the method for scikit-learn.
 """
 
 from importlib import import_module
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tessella.data import Rows, TableShape
     from tessella.densities import Density, DisjointMixture, Flow, Gaussian, StudentT
     from tessella.dequantizers import Cells, Dequantizer
-    from tessella.estimators import MixtureFlow, TabularFlow
+    from tessella.estimators import MixtureFlow, SetFlow, TabularFlow
     from tessella.geometry import Box, Laguerre, Tessellation, Voronoi
     from tessella.models import FlowConfig, SemiDiscrete, VectorModel
     from tessella.training import TrainingConfig, fit
@@ -42,6 +42,7 @@ __all__ = [
     "MixtureFlow",
     "Rows",
     "SemiDiscrete",
+    "SetFlow",
     "Source",
     "StudentT",
     "TableShape",
@@ -64,7 +65,7 @@ def __getattr__(name: str) -> Any:
         return import_module(f"tessella.{name}")
     if name not in __all__:
         raise AttributeError(f"module 'tessella' has no attribute {name!r}")
-    packages = ("estimators",) if name in ("MixtureFlow", "TabularFlow") else _PACKAGES
+    packages = ("estimators",) if name in ("MixtureFlow", "SetFlow", "TabularFlow") else _PACKAGES
     homes = (import_module(f"tessella.{package}") for package in packages)
     return next(getattr(home, name) for home in homes if name in home.__all__)
 

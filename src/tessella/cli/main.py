@@ -6,13 +6,14 @@ from typing import Any
 
 DESCRIPTION = """Likelihoods you can trust for categories and mixed tables.
 
-Your own table: fit, score, anomalies, sample, impute, predict, report.
+Your own table: fit, score, anomalies, sample, impute, predict, report. Baskets of items: baskets.
 Research: train, evaluate, reproduce, results, data."""
 
 
 def commands(arguments: Sequence[str]) -> dict[str, Callable[..., Any]]:
     """The commands by name, for this line."""
     from tessella.cli.ask import impute, predict
+    from tessella.cli.baskets import baskets
     from tessella.cli.data import data
     from tessella.cli.demo import demo
     from tessella.cli.evaluate import evaluate
@@ -31,6 +32,7 @@ def commands(arguments: Sequence[str]) -> dict[str, Callable[..., Any]]:
         "impute": impute,
         "predict": predict,
         "report": report,
+        "baskets": baskets,
         "evaluate": evaluate,
         "data": data,
         "results": results,

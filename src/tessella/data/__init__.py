@@ -1,7 +1,7 @@
 """Tables, vectors, sets, texts, toys: found or fetched, verified, split, encoded; and the sources of their batches."""
 
 from tessella.data.catalogue import Check, Listing, available, check, get
-from tessella.data.itemsets import ITEMSETS, ItemSets, SetShape, load_itemsets
+from tessella.data.itemsets import ITEMSETS, ItemSets, SetShape, load_itemsets, load_transactions
 from tessella.data.sources import PaddedSets, Rows, Windows
 from tessella.data.tables import QUANTIZED, TABLES, Column, Encoding, Table, TableShape, load_table, table_of
 from tessella.data.texts import TEXTS, Alphabet, Text, load_text, text_of_file
@@ -36,6 +36,7 @@ __all__ = [
     "load_itemsets",
     "load_table",
     "load_text",
+    "load_transactions",
     "load_vectors",
     "quantized_toy",
     "table_of",

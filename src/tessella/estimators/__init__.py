@@ -1,6 +1,7 @@
 """scikit-learn style objects over data frames: rows in, scores and rows out."""
 
 from tessella.estimators.mixture_flow import MixtureFlow
+from tessella.estimators.set_flow import SetFlow
 from tessella.estimators.tabular_flow import Embedding, TabularFlow
 
-__all__ = ["Embedding", "MixtureFlow", "TabularFlow"]
+__all__ = ["Embedding", "MixtureFlow", "SetFlow", "TabularFlow"]

@@ -190,6 +190,34 @@ def _anchor(name: str, x: float, y: float, size: float) -> list[Markup]:
     return [dot, tag("text", name, x=middle, y=y - 7, text_anchor="middle", class_="halo")]
 
 
+def item_map(found: dict[str, Any]) -> Markup:
+    """Items as dots, the larger the more frequent; names where there is room, the most frequent first."""
+    width, height, edge = 840.0, 620.0, 30.0
+    ends = [(min(axis), max(axis)) for axis in zip(*found["points"], strict=True)]
+
+    def at(point: Sequence[float]) -> tuple[float, float]:
+        (left, right), (low, high) = ends
+        x, y = (point[0] - left) / max(right - left, 1e-9), (point[1] - low) / max(high - low, 1e-9)
+        return edge + (width - 2 * edge) * x, height - edge - (height - 2 * edge) * y
+
+    largest, dots, names = max(*found["shares"], 1e-9), [], []
+    taken: list[tuple[float, float, float]] = []
+    for place, (label, point, share) in enumerate(zip(found["labels"], found["points"], found["shares"], strict=True)):
+        x, y = at(point)
+        said = tag("title", f"{label}: in {100 * share:.2f}% of the baskets")
+        radius = 2 + 9 * sqrt(share / largest)
+        dots.append(tag("circle", said, cx=x, cy=y, r=radius, class_="heat", fill_opacity="0.45"))
+        name = short(label)
+        half = 3.6 * len(name)
+        free = all(abs(x - a) > half + b or abs(y - c) > 13 for a, b, c in taken)
+        if place < found["named"] and free:
+            taken.append((x, half, y))
+            names.append(
+                tag("text", name, x=min(max(x, half), width - half), y=y + 4, text_anchor="middle", class_="halo")
+            )
+    return svg(width, height, *dots, *names, label="map of items")
+
+
 def reasons(row: dict[str, Any], largest: float) -> Markup:
     """For every reason its column, its value and a bar."""
     rows = []

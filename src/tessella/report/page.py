@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tessella.folders import BrokenFolderError, interpreting, read_json, write_whole
+from tessella.report import baskets
 from tessella.report.markup import Markup, join, tag
 from tessella.report.sections import SECTIONS, header
 from tessella.report.usage import reading, usage
@@ -47,22 +48,30 @@ def read_overview(folder: Path) -> dict[str, Any]:
 
 def page(overview: dict[str, Any], model: str) -> str:
     """The whole document; it is well-formed XML, too."""
+    if overview.get("kind") == "baskets":
+        parts = [_section(*section) for section in baskets.sections(overview, model)]
+        return document("baskets", baskets.header(overview), parts, f"{overview['baskets']:,} baskets", overview)
     sections = [
         _section(anchor, title, words(overview), picture(overview))
         for anchor, title, words, picture in SECTIONS
         if _shown(anchor, overview)
     ]
     sections += [_section(*usage(overview, model)), _section(*reading(overview))]
-    footer = tag("footer", f"made by tessella {overview['version']} from {overview['rows']:,} rows")
+    return document("a fitted table", header(overview), sections, f"{overview['rows']:,} rows", overview)
+
+
+def document(what: str, opening: Markup, sections: list[Markup], source: str, overview: dict[str, Any]) -> str:
+    """The page around the sections."""
+    footer = tag("footer", f"made by tessella {overview['version']} from {source}")
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),
-        tag("title", "tessella: report of a fitted table"),
+        tag("title", f"tessella: report of {what}"),
         tag("style", _asset("page.css")),
     )
-    body = tag("body", tag("main", header(overview), *sections, footer), tag("script", _asset("page.js")))
+    body = tag("body", tag("main", opening, *sections, footer), tag("script", _asset("page.js")))
     return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
 
 

@@ -27,7 +27,7 @@ def usage(overview: dict[str, Any], model: str) -> tuple[str, str, Markup, Marku
         f"tessella sample {folder} --rows 1000 --out new.csv",
     ]
     words = tag("p", "The table may be a pandas, polars or pyarrow frame with the same columns.")
-    return "use", "Use the model", words, join(_code("Python", python), _code("Command line", shell))
+    return "use", "Use the model", words, join(code("Python", python), code("Command line", shell))
 
 
 def reading(overview: dict[str, Any]) -> tuple[str, str, Markup, Markup]:
@@ -61,6 +61,7 @@ def _condition(marginal: dict[str, Any]) -> str | None:
     return repr({marginal["name"]: known[0]}) if marginal["kind"] == "categorical" and known else None
 
 
-def _code(title: str, lines: list[str]) -> Markup:
+def code(title: str, lines: list[str]) -> Markup:
+    """Lines that can be copied."""
     top = tag("div", tag("span", title), tag("button", "copy", type="button"), class_="code-top")
     return tag("div", top, tag("pre", tag("code", "\n".join(lines))), class_="code")

@@ -1,11 +1,9 @@
 """`tessella reproduce EXPERIMENT`: the experiments of the paper, one function each."""
 
 from collections.abc import Callable
-from functools import partial, wraps
-from typing import TYPE_CHECKING, Annotated, Any, Union
+from typing import TYPE_CHECKING
 
-import tyro
-
+from tessella.cli.nested import one_of
 from tessella.cli.reproduce.figures import cell_map, dequantizers
 from tessella.cli.reproduce.itemsets import itemsets
 from tessella.cli.reproduce.quantized import quantized_2d
@@ -30,25 +28,10 @@ EXPERIMENTS: dict[str, Callable[..., None]] = {
 }
 
 
-def _chosen(experiment: Callable[..., None]) -> Callable[..., Callable[[], None]]:
-    """The experiment with its arguments, not yet run: errors belong to it, not to the parsing of the command line."""
-
-    @wraps(experiment)
-    def with_arguments(*args: Any, **kwargs: Any) -> Callable[[], None]:
-        return partial(experiment, *args, **kwargs)
-
-    return with_arguments
-
-
 if TYPE_CHECKING:
     Experiment = Callable[[], None]
 else:
-    Experiment = Union[  # noqa: UP007  # its members are not known before it runs
-        tuple(
-            Annotated[Any, tyro.conf.subcommand(name=name, constructor=_chosen(experiment))]
-            for name, experiment in EXPERIMENTS.items()
-        )
-    ]
+    Experiment = one_of(EXPERIMENTS)
 
 
 def reproduce(experiment: Experiment) -> None:

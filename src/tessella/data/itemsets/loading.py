@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from tessella.data.itemsets.registry import ITEMSETS
+from tessella.data.itemsets.parsing import Transactions
+from tessella.data.itemsets.registry import ITEMSETS, ItemSetEntry
 from tessella.data.itemsets.shape import SetShape
 from tessella.data.sources import PaddedSets
 
@@ -54,9 +55,7 @@ def load_itemsets(name: str) -> ItemSets:
     Args:
         name: a key of `ITEMSETS`.
     """
-    if name not in ITEMSETS:
-        raise ValueError(f"itemsets {name!r}: not known; expected one of {', '.join(ITEMSETS)}")
-    entry = ITEMSETS[name]
+    entry = _entry(name)
     form, paths = entry.find(name) or entry.download(name)
     codes, items, floor, generator = entry.read(form, paths)
     order = generator.permutation(len(codes))
@@ -64,6 +63,22 @@ def load_itemsets(name: str) -> ItemSets:
     first, second, third = (_sets(part) for part in np.split(codes[order], [train, train + validation]))
     about = floor, form.partial, entry.source, entry.licence
     return ItemSets(name, tuple(items.tolist()), first, second, third, *about)
+
+
+def load_transactions(name: str) -> Transactions:
+    """The baskets that the sets are drawn from, as they are in the file: all items, and how many each row has.
+
+    Args:
+        name: a key of `ITEMSETS`.
+    """
+    entry = _entry(name)
+    return entry.transactions(*(entry.find(name) or entry.download(name)))
+
+
+def _entry(name: str) -> ItemSetEntry:
+    if name not in ITEMSETS:
+        raise ValueError(f"itemsets {name!r}: not known; expected one of {', '.join(ITEMSETS)}")
+    return ITEMSETS[name]
 
 
 def _sets(codes: np.ndarray) -> PaddedSets:

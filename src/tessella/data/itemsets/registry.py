@@ -6,7 +6,7 @@ from pathlib import Path
 from tessella.data import reading
 from tessella.data.forms import COMPACT, UNKNOWN, Entry, Extent, Form
 from tessella.data.itemsets import parsing
-from tessella.data.itemsets.parsing import Subsets
+from tessella.data.itemsets.parsing import Subsets, Transactions
 from tessella.data.reading import RawFile
 
 _FIMI = "http://fimi.uantwerpen.be/data/"
@@ -25,13 +25,15 @@ class ItemSetEntry(Entry[Subsets]):
 
     def read(self, form: Form[Subsets], paths: tuple[Path, ...], seed: int = 0) -> Subsets:
         try:
-            if form.compact:
-                rows = parsing.transactions_from_compact(*reading.read_compact(paths[0]))
-            else:
-                rows = parsing.transactions_from_raw(_raw(paths[0], form.files[0]))
-            return form.verified(form.parse(rows, self.published_seed))
+            return form.verified(form.parse(self.transactions(form, paths), self.published_seed))
         except (ValueError, KeyError) as error:
             raise ValueError(f"{', '.join(map(str, paths))}: not what was published: {error}") from error
+
+    def transactions(self, form: Form[Subsets], paths: tuple[Path, ...]) -> Transactions:
+        """The rows that sets are made of."""
+        if form.compact:
+            return parsing.transactions_from_compact(*reading.read_compact(paths[0]))
+        return parsing.transactions_from_raw(_raw(paths[0], form.files[0]))
 
 
 def _raw(path: Path, file: RawFile) -> bytes:

@@ -1,5 +1,7 @@
 """Elementary symmetric polynomials: the weights of all sets of n items together."""
 
+from collections import deque
+from collections.abc import Iterator
 from math import log
 
 import torch
@@ -17,19 +19,30 @@ def log_symmetric(log_weight: Tensor, most: int) -> Tensor:
     >>> log_symmetric(torch.tensor([1.0, 2.0, 3.0]).log(), 2).exp().round()  # 1, 1 + 2 + 3, 2 + 3 + 6
     tensor([ 1.,  6., 11.], dtype=torch.float64)
     """
-    log_weight = log_weight.double()
-    scale = log_weight.logsumexp(-1, keepdim=True) - log(max(most, 1))
-    weight = (log_weight - scale).exp()
-    size = 1 << max(0, (weight.shape[-1] - 1).bit_length())
-    weight = functional.pad(weight, (0, size - weight.shape[-1]))
-    polynomial = torch.stack([torch.ones_like(weight), weight], -1)  # (*batch, size, degree + 1)
-    while polynomial.shape[-2] > 1:
-        left, right = polynomial[..., 0::2, :], polynomial[..., 1::2, :]
-        polynomial = _product(left, right, most + 1)
-    polynomial = polynomial[..., 0, : most + 1]
+    weight, scale = _scaled(log_weight, most)
+    (last,) = deque(_levels(weight, most), maxlen=1)
+    polynomial = last[..., 0, : most + 1]
     polynomial = functional.pad(polynomial, (0, most + 1 - polynomial.shape[-1]))
     place = torch.arange(most + 1, device=weight.device)
     return polynomial.log() + scale * place
+
+
+def _scaled(log_weight: Tensor, most: int) -> tuple[Tensor, Tensor]:
+    """Weights that add up to `most`, and the logarithm of what they were divided by."""
+    log_weight = log_weight.double()
+    scale = log_weight.logsumexp(-1, keepdim=True) - log(max(most, 1))
+    return (log_weight - scale).exp(), scale
+
+
+def _levels(weight: Tensor, most: int) -> Iterator[Tensor]:
+    """prod (1 + w_k t) of one item, of two neighbours, of four, ..., of all: (*batch, nodes, degree + 1) each."""
+    size = 1 << max(0, (weight.shape[-1] - 1).bit_length())
+    weight = functional.pad(weight, (0, size - weight.shape[-1]))
+    polynomial = torch.stack([torch.ones_like(weight), weight], -1)
+    yield polynomial
+    while polynomial.shape[-2] > 1:
+        polynomial = _product(polynomial[..., 0::2, :], polynomial[..., 1::2, :], most + 1)
+        yield polynomial
 
 
 def _product(left: Tensor, right: Tensor, terms: int) -> Tensor:
@@ -46,27 +59,37 @@ def _product(left: Tensor, right: Tensor, terms: int) -> Tensor:
 def draw_distinct(log_weight: Tensor, component: Tensor, sizes: Tensor, most: int) -> Tensor:
     """Sets of n items with probability prod w_k / e_n(w), (B, most); their order is the items' own, then padding 0.
 
-    Item by item, k is in with probability w_k e_(r-1)(w_(k+1), ...) / e_r(w_k, ...), r being how many are to come.
+    n items among all are j among the first half and n - j among the second with probability proportional to
+    e_j(w_first) e_(n-j)(w_second); so on down to single items, for all sets at once. Memory is K log K for one
+    component, whatever the number of sets.
 
     Args:
         log_weight: of the items in each component, (M, K).
         component: of each set, (B).
         sizes: n of each set, (B), at most `most` <= K.
     """
-    log_weight = log_weight.double()
-    weight = (log_weight - log_weight.logsumexp(-1, keepdim=True)).exp() * max(most, 1)
-    tables = [torch.zeros_like(weight[:, :1]).repeat(1, most + 1)]
-    tables[0][:, 0] = 1
-    for k in range(weight.shape[1] - 1, -1, -1):
-        after = tables[-1]
-        tables.append(after + weight[:, k : k + 1] * functional.pad(after[:, :-1], (1, 0)))
-    tables.reverse()  # tables[k]: of the items k, k + 1, ...
-    left, row = sizes.clone(), torch.arange(len(sizes), device=sizes.device)
     items = torch.zeros(len(sizes), most, dtype=torch.int64, device=sizes.device)
-    for k in range(weight.shape[1]):
-        take = weight[component, k] * tables[k + 1][component, (left - 1).clamp_min(0)] / tables[k][component, left]
-        chosen = (left > 0) & (torch.rand_like(take) < take)
-        place = (sizes - left).clamp_max(most - 1)
-        items[row, place] = torch.where(chosen, k, items[row, place])
-        left = left - chosen.long()
+    for m in component.unique().tolist():
+        which = (component == m).nonzero()[:, 0]
+        levels = list(_levels(_scaled(log_weight[m], most)[0], most))
+        owner, found = _descend(levels, sizes[which])
+        place = torch.arange(len(owner), device=sizes.device) - torch.searchsorted(owner, owner)
+        items[which[owner], place] = found
     return items
+
+
+def _descend(levels: list[Tensor], sizes: Tensor) -> tuple[Tensor, Tensor]:
+    """Sets and their items, sorted by both, one entry for each item."""
+    owner = torch.arange(len(sizes), device=sizes.device)[sizes > 0]
+    node, count = torch.zeros_like(owner), sizes[sizes > 0]
+    for level in levels[-2::-1]:
+        log_level, degree = level.log(), level.shape[-1] - 1
+        other = count[:, None] - torch.arange(degree + 1, device=sizes.device)
+        left, right = log_level[2 * node], log_level[2 * node + 1].gather(1, other.clamp(0, degree))
+        chance = torch.where((other >= 0) & (other <= degree), left + right, -torch.inf)
+        first = torch.multinomial(chance.softmax(1), 1)[:, 0] if len(node) else count
+        owner, node = owner.repeat(2), torch.cat([2 * node, 2 * node + 1])
+        count = torch.cat([first, count - first])
+        owner, node, count = (part[count > 0] for part in (owner, node, count))
+    order = (owner * len(levels[0]) + node).argsort()
+    return owner[order], node[order]

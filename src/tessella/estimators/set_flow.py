@@ -1,0 +1,378 @@
+"""`SetFlow`: one likelihood for baskets of items."""
+
+import numbers
+from collections.abc import Hashable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator, DensityMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+
+from tessella.baselines.sets import BasketMixture
+from tessella.data import PaddedSets, SetShape
+from tessella.estimators import baskets, frames, saving
+from tessella.estimators.baskets import Baskets, Items, ModelKind
+from tessella.estimators.baskets.choosing import shape_of
+from tessella.estimators.baskets.items import Unseen
+from tessella.estimators.learning import (
+    Device,
+    check_device,
+    check_settings,
+    limited_threads,
+    on_gpu,
+    split_rows,
+    to_device,
+)
+from tessella.estimators.tabular_flow import Embedding
+from tessella.folders import interpreting
+from tessella.models.restoring import DamagedModelError, restored, sound
+from tessella.training import StopReason
+from tessella.training.randomness import derived_seed, fork_rng, seed_noise
+
+
+class SetFlow(DensityMixin, BaseEstimator):
+    """P(S) = sum_m v_m P_m(n) prod_{k in S} w_m(k) / e_n(w_m), exact: how likely each basket is, and what comes next.
+
+    A basket is a set: no order, no item twice, n of them. There are kinds of baskets, m; each has its own sizes and its
+    own items, which given their number are independent (e_n adds up all sets of n items). How many kinds there are, the
+    validation baskets say; if none, the model is "independent". Likelihoods, samples and completions are exact, for
+    any size, among up to a hundred thousand items.
+
+    Baskets come as lists of items (texts, integers, anything hashable), or as a table of two columns, basket and item:
+    pandas, polars, pyarrow, or a 2-D array. An item that comes twice in a basket counts once, which is said.
+
+    Args:
+        max_components: most kinds; None: up to 256, by baskets and items.
+        time_budget: seconds of fitting; None: until the validation baskets like nothing better.
+        validation_fraction: share of the baskets held out to choose by.
+        test_fraction: share of the baskets of which nothing is learned but their items; `parts_` says which.
+        unseen: what to do with an item that training did not see: "error", or "skip" to leave it out of its basket.
+        device: "auto", "cpu" or "cuda".
+        threads: of a CPU; None: as many as are free.
+        random_state: fixes split, fit and samples.
+        progress: show progress.
+
+    Attributes:
+        items_: all items, the most frequent first.
+        model_kind_: what the validation baskets preferred: "mixture" or "independent".
+        components_: kinds of baskets.
+        exact_: True: scores are likelihoods, no bounds of them.
+        validation_: mean negative log-likelihood of the validation baskets in nats, by model.
+        best_validation_: that of the model.
+        parts_: positions of the "train", "validation" and "test" baskets; not saved.
+        independent_: the model of independent items, to compare with; not saved.
+        history_: kinds, prior, validation value and seconds after each round of counting.
+        n_iter_: rounds.
+        stopped_: why fitting ended: "steps", "patience", "time_budget" or "interrupted" (Ctrl-C keeps the best).
+
+    >>> baskets = [["bread", "butter"], ["bread", "butter", "jam"], ["beer", "chips"], ["beer"]] * 20
+    >>> flow = SetFlow(device="cpu", random_state=0, progress=False).fit(baskets)
+    >>> [item for item, probability in flow.complete(["bread", "jam"], 1)]
+    ['butter']
+    >>> flow.score_samples([["beer", "chips"], ["beer", "jam"]]).round(1).tolist()
+    [-1.5, -4.6]
+    """
+
+    def __init__(
+        self,
+        max_components: int | None = None,
+        *,
+        time_budget: float | None = None,
+        validation_fraction: float = 0.1,
+        test_fraction: float = 0.0,
+        unseen: Unseen = "error",
+        device: Device = "auto",
+        threads: int | None = None,
+        random_state: Any = None,
+        progress: bool = True,
+    ):
+        self.max_components = max_components
+        self.time_budget = time_budget
+        self.validation_fraction = validation_fraction
+        self.test_fraction = test_fraction
+        self.unseen = unseen
+        self.device = device
+        self.threads = threads
+        self.random_state = random_state
+        self.progress = progress
+
+    @limited_threads
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn the distribution of baskets; `y` is ignored."""
+        self._check_parameters()
+        found = baskets.read(X)
+        if len(found) < 2:
+            raise ValueError(f"X: got {len(found)} basket (n_samples = 1); expected at least 2")
+        self._items, self.library_, self.labels_ = Items.of(found), found.library, found.labels
+        if len(self._items) < 2:
+            raise ValueError(f"X: got baskets of the single item {self._items.names[0]!r}; expected at least two items")
+        self.seed_ = int(check_random_state(self.random_state).randint(2**31 - 1))
+        sets, _ = self._items.encode(found)
+        assert sets is not None  # no basket is empty
+        self.parts_ = split_rows(len(found), self.seed_, self.validation_fraction, self.test_fraction)
+        device = "cuda" if on_gpu(self.device) else "cpu"
+        train, validation = (_some(sets, self.parts_[name]).to(device) for name in ("train", "validation"))
+        shape = shape_of(sets, len(self._items))
+        chosen = baskets.choose(
+            train, validation, shape, self.seed_, self.max_components, self.time_budget, self.progress
+        )
+        self.model_, self.model_kind_, self.exact_ = chosen.model, chosen.kind, chosen.model.exact
+        self.independent_ = chosen.independent
+        self.validation_ = {"independent": chosen.initial_validation}
+        if chosen.kind != "independent":
+            self.validation_[chosen.kind] = chosen.validation
+        self.history_, self.n_iter_, self.stopped_ = chosen.history, chosen.rounds, chosen.stopped
+        return self
+
+    @property
+    def items_(self) -> tuple[Hashable, ...]:
+        """All items, the most frequent first."""
+        return self._items.names
+
+    @property
+    def components_(self) -> int:
+        """Kinds of baskets."""
+        return self.model_.components
+
+    @property
+    def best_validation_(self) -> float:
+        """Mean negative log-likelihood of the validation baskets, in nats."""
+        return self.validation_[self.model_kind_]
+
+    @limited_threads
+    def score_samples(self, X: Any) -> np.ndarray:
+        """Log-likelihood of each basket in nats, exact; of a table, in the order in which baskets first come.
+
+        With unseen="skip", a basket of which nothing is left has -inf.
+        """
+        return self._scores(self._read(X))
+
+    def independent_scores(self, X: Any) -> np.ndarray:
+        """The same under items that are independent given their number, which `fit` leaves behind but does not save."""
+        return self._scores(self._read(X), self.independent_)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean log-likelihood of the baskets, in nats."""
+        return float(self.score_samples(X).mean())
+
+    @limited_threads
+    def sample(self, n: int = 1, random_state: Any = None) -> Any:
+        """New baskets: lists of items; or a table of the library and labels that the model was fitted with.
+
+        Args:
+            n: number of baskets.
+            random_state: of this call; None takes the estimator's, so that an integer there repeats the same baskets.
+        """
+        check_is_fitted(self, "model_")
+        if not isinstance(n, numbers.Integral) or n < 1:
+            raise ValueError(f"n: got {n!r}; expected a positive integer")
+        state = self.random_state if random_state is None else random_state
+        device = self.model_.log_weight.device
+        with fork_rng(device), sound("sample"):
+            seed_noise(derived_seed(int(check_random_state(state).randint(2**31 - 1)), "sample"), device)
+            items, mask = (part.cpu() for part in self.model_.sample(int(n)))
+        drawn = [[self.items_[code] for code in row[there].tolist()] for row, there in zip(items, mask, strict=True)]
+        if self.library_ is None or self.labels_ is None:
+            return drawn
+        ids = [place for place, basket in enumerate(drawn) for _ in basket]
+        columns = (ids, [item for basket in drawn for item in basket])
+        return frames.write_new(self.library_, dict(zip(self.labels_, columns, strict=True)))
+
+    @limited_threads
+    def complete(self, basket: Iterable[Hashable], n: int = 5) -> list[tuple[Hashable, float]]:
+        """What comes next: the n likeliest items, with P(basket and item | basket, and it has one item more).
+
+        The probabilities of all items that are not in the basket add up to 1. The basket may be empty.
+        """
+        check_is_fitted(self, "model_")
+        if not isinstance(n, numbers.Integral) or n < 1:
+            raise ValueError(f"n: got {n!r}; expected a positive integer")
+        items, _ = baskets.one_basket(basket)
+        if self.unseen == "skip":
+            items = [item for item in items if item in self._items.codes]
+        codes = torch.tensor(self._items.codes_of(items, "basket"), dtype=torch.int64)
+        most = min(self.model_.shape.most, len(self._items))
+        if len(codes) >= most:
+            raise ValueError(f"basket: got {len(codes)} items; expected fewer than {most}, the largest basket possible")
+        with sound("complete"):
+            chance, order = (
+                self.model_.log_next(codes.to(self.model_.log_weight.device)).exp().sort(descending=True, stable=True)
+            )
+        some = range(min(int(n), len(self._items) - len(codes)))
+        return [(self.items_[int(order[i])], float(chance[i])) for i in some]
+
+    @limited_threads
+    def anomalies(self, X: Any, top: int = 20, per_item: bool = False) -> Any:
+        """The least likely baskets, and in each the item that is the oddest: a frame of the library of `X`.
+
+        Columns: `basket` (its id, or its position in a list), `score` (nats), `size`, `item`, and `surprise`:
+        -log P(item | the others, and it has one item more), in nats. Of lists, a list of such rows.
+
+        Args:
+            X: baskets.
+            top: how many.
+            per_item: whether to rank by nats per item: large baskets are all unlikely, whatever is in them.
+        """
+        found = self._read(X)
+        scores = self._scores(found)
+        sizes = np.array([len(basket) for basket in found.items])
+        ranked = np.argsort(scores / sizes if per_item else scores, kind="stable")
+        ranked = ranked[np.isfinite(scores[ranked])][: max(0, top)]  # of others nothing is left to be odd
+        rows = []
+        for place in ranked.tolist():
+            item, surprise = self._oddest([item for item in found.items[place] if item in self._items.codes])
+            score, size = float(scores[place]), int(sizes[place])
+            row = {"basket": found.names[place], "score": score, "size": size, "item": item, "surprise": surprise}
+            rows.append(row)
+        if found.library is None:
+            return rows
+        names = ("basket", "score", "size", "item", "surprise")
+        return frames.write_new(found.library, {name: [row[name] for row in rows] for name in names})
+
+    def embedding(self) -> Embedding:
+        """The items and their vectors, (K, M): square roots of P(kind | item), which have length 1.
+
+        Items that come in the same kinds of baskets are neighbours. An independent model knows no kinds.
+        """
+        check_is_fitted(self, "model_")
+        return Embedding(self.items_, self.model_.kinds_of_items().sqrt().cpu().numpy())  # type: ignore[arg-type]  # any item
+
+    def save(self, folder: Path | str) -> None:
+        """Write the estimator into a folder, as JSON and safetensors; items must be texts or integers."""
+        check_is_fitted(self, "model_")
+        for item in self.items_:
+            if type(item) not in (str, int):
+                raise TypeError(
+                    f"items: got {item!r:.80} ({type(item).__name__}); expected texts or integers, to be saved"
+                )
+        shape = self.model_.shape
+        description = {
+            "items": list(self.items_),
+            "library": self.library_,
+            "labels": self.labels_,
+            "config": {"items": shape.items, "most": shape.most, "components": self.components_},
+            "fitted": {name: getattr(self, name) for name in _FITTED},
+        }
+        saving.write(Path(folder), self, description, self.model_)
+
+    @classmethod
+    def load(cls, folder: Path | str, device: Device = "auto") -> Self:
+        """The estimator that `save` wrote, on a device of this machine; nothing in the folder is executed."""
+        check_device(device)
+        said, weights = saving.read(Path(folder), cls.__name__)
+        with interpreting(Path(folder) / saving.DESCRIPTION):
+            flow = cls(**{**saving.parameters(cls, said["params"]), "device": device})
+            flow._restore(said, weights)
+        to_device(flow.model_, device)
+        return flow
+
+    def _restore(self, said: Mapping[str, Any], weights: Mapping[str, Tensor]) -> None:
+        """Become what was saved, if that is possible."""
+        self._check_parameters()
+        config = saving.fitted({"items": int, "most": int, "components": int}, said["config"])
+        self._items = Items([_plain(item) for item in said["items"]])
+        if len(self._items.codes) != config["items"] or len(self._items) != config["items"]:
+            raise ValueError(f"items: got {len(self._items.codes)} different ones; expected {config['items']}")
+        self.library_, self.labels_ = _origin(said["library"], said["labels"])
+        for name, value in saving.fitted(_FITTED, said["fitted"]).items():
+            setattr(self, name, value)
+        if self.model_kind_ not in self.validation_:
+            raise ValueError(f"validation_: got {list(self.validation_)}; expected {self.model_kind_!r} among them")
+        shape = SetShape(config["items"], 1, config["most"])
+        self.model_ = restored(lambda: BasketMixture(shape, config["components"]), said["config"], weights)
+        self.model_.check()
+
+    def _check_parameters(self) -> None:
+        check_settings(self.device, self.time_budget, self.validation_fraction, self.threads)
+        if self.max_components is not None and self.max_components < 1:
+            raise ValueError(f"max_components: got {self.max_components}; expected at least 1, or None")
+        if self.unseen not in ("error", "skip"):
+            raise ValueError(f"unseen: got {self.unseen!r}; expected one of error, skip")
+        if not 0 <= self.test_fraction < 1 - self.validation_fraction:
+            least = f"0 <= test_fraction < {1 - self.validation_fraction}"
+            raise ValueError(f"test_fraction: got {self.test_fraction}; expected {least}")
+
+    def _read(self, X: Any) -> Baskets:
+        check_is_fitted(self, "model_")
+        return baskets.read(X)
+
+    def _scores(self, found: Baskets, model: BasketMixture | None = None) -> np.ndarray:
+        """Of this model, or of another one of the same items."""
+        model = model or self.model_
+        sets, left = self._items.encode(found, self.unseen)
+        scores = np.full(len(found), -np.inf)
+        if sets is None:
+            return scores
+        self._check_sizes(sets, left, found)
+        sets = sets.to(model.log_weight.device)
+        with sound("log-likelihood"):
+            values = model.log_prob_flat(sets.items, sets.offsets)
+        if not bool(values.isfinite().all()):
+            raise DamagedModelError(
+                f"log-likelihood: {int((~values.isfinite()).sum())} of {len(values)} are not finite"
+            )
+        scores[left.numpy()] = values.cpu().numpy()
+        return scores
+
+    def _check_sizes(self, sets: PaddedSets, left: Tensor, found: Baskets) -> None:
+        sizes, most = sets.offsets.diff(), self.model_.shape.most
+        if int(sizes.max()) > most:
+            place = int(left.nonzero()[int((sizes > most).nonzero()[0])])
+            raise ValueError(
+                f"basket {found.names[place]!r}: got {len(found.items[place])} items; expected at most {most}, "
+                "half as many again as the largest basket of training"
+            )
+
+    def _oddest(self, items: list[Hashable]) -> tuple[Hashable | None, float]:
+        """The item that is least expected given all others, and -log of its probability."""
+        codes = torch.tensor([self._items.codes[item] for item in items], dtype=torch.int64)
+        codes = codes.to(self.model_.log_weight.device)
+        found: tuple[Hashable | None, float] = (None, 0.0)
+        for place, item in enumerate(items):
+            others = torch.cat([codes[:place], codes[place + 1 :]])
+            surprise = -float(self.model_.log_next(others)[codes[place]])
+            if found[0] is None or surprise > found[1]:
+                found = item, surprise
+        return found
+
+
+def _some(sets: PaddedSets, places: np.ndarray) -> PaddedSets:
+    """These of the sets."""
+    pieces = sets.items.split(sets.offsets.diff().tolist())
+    return PaddedSets([pieces[place] for place in places.tolist()])
+
+
+def _plain(item: Any) -> Hashable:
+    if type(item) not in (str, int):
+        raise ValueError(f"items: got {item!r:.80}; expected texts or integers")
+    hashable: Hashable = item
+    return hashable
+
+
+def _origin(library: Any, labels: Any) -> tuple[str | None, tuple[str, str] | None]:
+    """Of the table, where there was one."""
+    if library is None and labels is None:
+        return None, None
+    if (
+        library not in ("pandas", "polars", "pyarrow", "numpy")
+        or len(labels) != 2
+        or not all(isinstance(one, str) for one in labels)
+    ):
+        raise ValueError(f"library, labels: got {library!r:.80} and {labels!r:.80}; expected a library and two names")
+    return library, (labels[0], labels[1])
+
+
+_FITTED: dict[str, Any] = {
+    "seed_": int,
+    "model_kind_": ModelKind,
+    "exact_": bool,
+    "validation_": dict[str, float],
+    "history_": list[dict[str, Any]],
+    "n_iter_": int,
+    "stopped_": StopReason,
+}
+"""Attributes that are saved, and their types."""
