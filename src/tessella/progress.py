@@ -61,10 +61,11 @@ class Progress:
         elif self._lines and self._keep and self._said[1] != self.n:
             self._say()
 
-    def move(self, n: int, note: str = "") -> None:
-        """To `n`, counted from the beginning."""
-        self.n, self._note = n, note
+    def move(self, n: int, note: str = "", total: int | None = None) -> None:
+        """To `n`, counted from the beginning; where it ends now, if that has changed."""
+        self.n, self._note, self.total = n, note, self.total if total is None else total
         if self._bar is not None:
+            self._bar.total = self.total
             self._bar.set_postfix_str(note, refresh=False)
             self._bar.update(n - self._bar.n)
         elif self._lines and self._clock() - self._said[0] >= SECONDS:

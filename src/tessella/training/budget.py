@@ -13,7 +13,7 @@ from tessella.training.pace import Pace, measure_pace
 
 UNPLANNED = 2  # validations: before the first update, and where time ends a run
 LEAST = 1e-3  # seconds of a budget that is spent already
-AHEAD = 1.5  # times the steps that a trial has room for, where the clock decides: it may have been slowed down
+AHEAD = 3  # times the steps that a trial has room for, where the clock decides: others may have slowed it down
 
 
 def within_budget(
@@ -45,7 +45,7 @@ def within_budget(
     Returns:
         The config and the pace, both for `fit`: nothing is measured twice.
     """
-    steps, pace = config.steps, None
+    steps, pace, ahead = config.steps, None, 1
     if config.time_budget is not None:
         steps = _steps_before(config, folder)
         if not steps:
@@ -54,8 +54,9 @@ def within_budget(
             gone = 0.0 if spent is None else spent + time.perf_counter() - began
             left = max(config.time_budget - gone, LEAST)
             config, steps = replace(config, time_budget=left), pace.steps_within(left, validations + UNPLANNED)
-            steps = steps if spent is None else int(AHEAD * steps)
-    return _with_steps(config, steps if max_steps is None else min(steps, max_steps), validations), pace
+            ahead = 1 if spent is None else AHEAD
+    steps, most = (number if max_steps is None else min(number, max_steps) for number in (steps, ahead * steps))
+    return replace(_with_steps(config, steps, validations), steps=most, checkpoint_every=most), pace
 
 
 def _with_steps(config: TrainingConfig, steps: int, validations: int) -> TrainingConfig:

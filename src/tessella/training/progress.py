@@ -30,8 +30,9 @@ class Progress:
         if loss is not None:
             self._loss = f"loss {loss:.4f}, "
         rate = (step - self._first[0]) / max(seconds - self._first[1], 1e-9)
-        left = timedelta(seconds=round(seconds_left(self.config, step, seconds, rate)))
-        self._shown.move(step, f"{self._loss}best {best:.4f}, {rate:.3g} steps/s, {left} left")
+        left = seconds_left(self.config, step, seconds, rate)
+        note = f"{self._loss}best {best:.4f}, {rate:.3g} steps/s, {timedelta(seconds=round(left))} left"
+        self._shown.move(step, note, min(self.config.steps, step + round(rate * left)) if rate else None)
 
 
 def why_stopped(reason: StopReason, config: TrainingConfig) -> str:
