@@ -75,7 +75,7 @@ def from_json(kind: type[Config], said: Any) -> Config:
     if issubclass(kind, Choice):
         kind = type(kind.named(given.pop("kind", None)))
     # Whoever calls this has a dataclass, or a family, whose members are; the type checker has no word for both.
-    hints, known = get_type_hints(kind), {field.name for field in fields(kind)}  # type: ignore[arg-type]
+    hints, known = get_type_hints(kind), {field.name for field in fields(kind)}  # type: ignore[arg-type]  # a dataclass, which types cannot say
     if unknown := sorted(set(given) - known):
         raise ValueError(f"{kind.__name__}: got {', '.join(unknown)}; expected {', '.join(sorted(known))}")
     return kind(**{name: _read(hints[name], value, name) for name, value in given.items()})
@@ -156,7 +156,7 @@ def _like(before: Any, value: Any, path: str, hint: Any) -> Any:
     """`value`, if it can stand where `before` stood: a name for a member of a family, a list for a tuple, ..."""
     if isinstance(before, Choice) and isinstance(value, str):
         # Members of families are dataclasses, which `Choice` cannot say.
-        other = {field.name for field in fields(type(before).named(value))}  # type: ignore[arg-type]
+        other = {field.name for field in fields(type(before).named(value))}  # type: ignore[arg-type]  # likewise
         return before.named(value, **{name: kept for name, kept in vars(before).items() if name in other})
     if isinstance(before, tuple) and isinstance(value, list):
         return tuple(value)

@@ -98,7 +98,7 @@ def characters(model: object, prompt: Tensor, rows: int = 1, temperature: float 
     """
     if not temperature > 0:
         raise ValueError(f"temperature: got {temperature}; expected a positive number")
-    sequence: Sequential = model.density if isinstance(model, SemiDiscrete) else model  # type: ignore[assignment]
+    sequence: Sequential = model.density if isinstance(model, SemiDiscrete) else model  # type: ignore[assignment]  # what is walked has steps
     told = prompt[-sequence.length :].long().to(sequence.first.device).expand(rows, -1)
     with checks.values(False):
         walk = Walk(sequence, rows)
