@@ -61,6 +61,7 @@ PARAMETERS = {
     "validation_fraction": (1.5, "validation_fraction: got 1.5"),
     "max_steps": (0, "steps: got 0"),
     "time_budget": (-1.0, "time_budget: got -1.0"),
+    "random_state": (-1, "random_state: got -1; expected 0 to 4294967295"),
 }
 
 

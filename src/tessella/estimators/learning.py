@@ -25,6 +25,7 @@ from tessella.training.threads import uncontended, using
 
 Device = Literal["auto", "cpu", "cuda"]
 
+SEEDS = 2**32  # that numpy takes
 STEPS = 3000  # where there is no budget
 VALIDATIONS = 20
 VALIDATION_ROWS = 1000  # of each, where a plan does not say
@@ -154,10 +155,16 @@ def split_rows(rows: int, seed: int, validation: float, test: float = 0.0) -> di
     return {"train": ends[2], "validation": ends[1], "test": ends[0]}
 
 
-def check_settings(device: str, time_budget: float | None, validation_fraction: float, threads: int | None) -> None:
+def check_settings(
+    device: str, time_budget: float | None, validation_fraction: float, threads: int | None, random_state: Any
+) -> None:
     """The settings that all estimators have."""
     check_device(device)
     check_threads(threads)
+    if isinstance(random_state, int | np.integer) and not 0 <= random_state < SEEDS:
+        raise ValueError(
+            f"random_state: got {random_state}; expected 0 to {SEEDS - 1}, a generator of numpy's, or None"
+        )
     if time_budget is not None and not time_budget > 0:
         raise ValueError(f"time_budget: got {time_budget}; expected a positive number of seconds, or None")
     if not 0 < validation_fraction < 1:

@@ -290,7 +290,7 @@ class MixtureFlow(DensityMixin, BaseEstimator):
             )
 
     def _check_parameters(self) -> None:
-        check_settings(self.device, self.time_budget, self.validation_fraction, self.threads)
+        check_settings(self.device, self.time_budget, self.validation_fraction, self.threads, self.random_state)
         for name, least in {"components": 1, "blocks": 0, "width": 1}.items():
             if getattr(self, name) is not None and getattr(self, name) < least:
                 raise ValueError(f"{name}: got {getattr(self, name)}; expected at least {least}")

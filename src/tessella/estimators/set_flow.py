@@ -287,7 +287,7 @@ class SetFlow(DensityMixin, BaseEstimator):
         self.model_.check()
 
     def _check_parameters(self) -> None:
-        check_settings(self.device, self.time_budget, self.validation_fraction, self.threads)
+        check_settings(self.device, self.time_budget, self.validation_fraction, self.threads, self.random_state)
         if self.max_components is not None and self.max_components < 1:
             raise ValueError(f"max_components: got {self.max_components}; expected at least 1, or None")
         if self.unseen not in ("error", "skip"):

@@ -308,7 +308,7 @@ class TabularFlow(Asked, DensityMixin, BaseEstimator):
         return tags
 
     def _check_parameters(self) -> None:
-        check_settings(self.device, self.time_budget, self.validation_fraction, self.threads)
+        check_settings(self.device, self.time_budget, self.validation_fraction, self.threads, self.random_state)
         self._settings()
         if self.samples is not None:
             self._samples(self.samples)
