@@ -43,7 +43,8 @@ def contributions(model: Model, encoding: Encoding, rows: Tensor, scores: Tensor
         seed: of what replaces values, and of the bound's noise.
     """
     if not answers(model):
-        return _by_replacing(model, encoding, rows, scores, samples, seed)
+        with sound("anomalies"):
+            return _by_replacing(model, encoding, rows, scores, samples, seed)
     result = torch.zeros(len(rows), len(encoding.columns), dtype=torch.float64)
     with sound("anomalies"):
         for column in range(len(encoding.columns)):

@@ -35,6 +35,8 @@ def _check(column: Column) -> None:
     counted = 2 + len(column.atoms) if column.number else len(column.categories)
     if len(column.frequencies) not in (0, counted) or min(column.frequencies, default=0) < 0:
         _refuse(column, f"frequencies ({shown(column.frequencies)})", f"none, or {counted} that are not negative")
+    if column.frequencies and not sum(column.frequencies):
+        _refuse(column, "frequencies that are all 0", "some rows")
     if not all(value is None or isinstance(value, PLAIN) for value in column.categories):
         _refuse(column, f"categories ({shown(column.categories)})", "booleans, numbers, text or dates")
     if not column.number:
