@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
-from tessella.cli.files import CsvOptions, Formulas
+from tessella.cli.files import CsvOptions, Formulas, is_formula
 
 if TYPE_CHECKING:
     from tessella.estimators import SetFlow
 
 Unseen = Literal["error", "skip"]
-RISKY = tuple("=+-@\t\r")  # what formulas begin with
 
 
 def score(
@@ -141,7 +140,7 @@ def sample(
     drawn = flow.sample(baskets, random_state=seed)
     ids = [place for place, basket in enumerate(drawn) for _ in basket]
     items = [str(item) for basket in drawn for item in basket]
-    risky = any(str(item).startswith(RISKY) for item in flow.items_)
+    risky = any(is_formula(str(item)) for item in flow.items_)
     _write({"basket": ids, "item": items}, out, "keep" if formulas == "auto" and risky else formulas)
 
 

@@ -3,7 +3,7 @@
 from tessella.cli.files.dialect import CsvOptions
 from tessella.cli.files.reading import KINDS, TableFile, read_table
 from tessella.cli.files.schema import Schema
-from tessella.cli.files.writing import Formulas, escaped, replacing, with_formulas, write_table
+from tessella.cli.files.writing import Formulas, escaped, is_formula, replacing, with_formulas, write_table
 
 __all__ = [
     "KINDS",
@@ -12,6 +12,7 @@ __all__ = [
     "Schema",
     "TableFile",
     "escaped",
+    "is_formula",
     "read_table",
     "replacing",
     "with_formulas",

@@ -66,9 +66,13 @@ def escaped(table: "pa.Table", formulas: Formulas, trusted: Collection[str]) -> 
 
 def with_formulas(columns: "Collection[Column]") -> set[str]:
     """Columns some of whose categories look like formulas."""
-    risky = tuple("=+-@\t\r")
-    return {
-        column.name
-        for column in columns
-        if any(isinstance(one, str) and one.startswith(risky) for one in column.categories)
-    }
+    return {column.name for column in columns if any(map(is_formula, column.categories))}
+
+
+def is_formula(value: object) -> bool:
+    """Whether a spreadsheet would take it for one.
+
+    >>> is_formula("=1+1"), is_formula("milk"), is_formula(-1)
+    (True, False, False)
+    """
+    return isinstance(value, str) and value.startswith(tuple("=+-@\t\r"))
