@@ -8,6 +8,8 @@ from torch import Tensor, nn
 from tessella.bijections.base import Bijection, sum_trailing
 from tessella.bijections.elementwise import AFFINE, Elementwise
 
+HALVES_SEED = 0  # by which variables are numbered
+
 
 class Coupling(Bijection):
     """y_keep = x_keep,  y_move = f(x_move; c),  c = net(x_keep, context), f increasing;  ladj = sum log f'.
@@ -103,11 +105,14 @@ class VariableCoupling(Bijection):
 def variable_halves(variables: int, layer: int) -> list[bool]:
     """Which variables stay in a layer: those with a digit 0, then those with a 1, digit by digit of their number.
 
-    Any two variables are on different sides in some layer.
+    Any two variables are on different sides in some layer. They are numbered at random, once for all, since neighbours
+    in a table belong together: a rank that should move given its suit and another card must not always move with the
+    suit, or stay with it.
 
     >>> [variable_halves(4, layer) for layer in range(3)]
-    [[True, False, True, False], [False, True, False, True], [True, True, False, False]]
+    [[True, False, False, True], [False, True, True, False], [True, True, False, False]]
     """
     digits = max(1, (variables - 1).bit_length())
     digit = layer // 2 % digits
-    return [(j >> digit) % 2 == layer % 2 for j in range(variables)]
+    numbers = torch.randperm(variables, generator=torch.Generator().manual_seed(HALVES_SEED)).tolist()
+    return [(number >> digit) % 2 == layer % 2 for number in numbers]

@@ -152,11 +152,19 @@ DIFFERENCES: dict[tuple[Preset, str, Method], Mapping[str, Any]] = {
     ("best", "forests", "voronoi"): {"model.cells.spread": 0.25},  # after 4,000 steps 15.14 nats, with 0.5 15.27
     ("best", "pokerhands", "blocks"): {"model.groups": 5, **LARGE_BATCH},
     ("best", "pokerhands", "transformer"): LARGE_BATCH,
-    ("best", "connect4", "autoregressive"): {"model.dropout": 0.2},
-    ("best", "forests", "autoregressive"): {
+    ("best", "connect4", "autoregressive"): {
         "model.width": 256,
+        "model.layers": 5,
+        "model.dropout": 0.1,
+        "model.orders": 32,
+    },
+    ("best", "forests", "autoregressive"): {
+        "model.width": 384,
+        "model.layers": 6,
         "model.dropout": 0.0,
-        "model.orders": 4,
+        "model.natural": 0.5,
+        "model.given": 0.5,
+        "model.orders": 8,
         "training.batch_size": 512,
     },
     ("best", "mushroom", "autoregressive"): {
@@ -173,7 +181,14 @@ DIFFERENCES: dict[tuple[Preset, str, Method], Mapping[str, Any]] = {
         "model.orders": 1,
         **LARGE_BATCH,
     },
-    ("best", "pokerhands", "voronoi"): LARGE_BATCH,
+    ("best", "pokerhands", "voronoi"): {
+        "model.density.across": True,
+        "model.density.logistics": 8,
+        "model.cells.dim": 2,
+        "training.optimizer": "muon",
+        "training.learning_rate": 5e-3,
+        **LARGE_BATCH,
+    },
     ("best", "pokerhands", "simplex"): LARGE_BATCH,
     ("best", "pokerhands", "binary-argmax"): LARGE_BATCH,
     ("best", "nursery", "voronoi"): HEAVY_TAILS,
