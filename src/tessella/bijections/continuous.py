@@ -1,5 +1,7 @@
 """Continuous normalizing flows: the map is where a differential equation leads."""
 
+import warnings
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import torch
@@ -50,6 +52,7 @@ class ContinuousFlow(Bijection):
         self.field, self.trace, self.tolerance, self.adjoint = field, trace, tolerance, adjoint
         self.evaluations = 0
         self.estimated = False
+        self._replays = _Replays()
 
     def forward_and_ladj(self, x: Tensor, context: Tensor | None = None) -> tuple[Tensor, Tensor]:
         return self._solve(x, context, backwards=False)
@@ -62,7 +65,7 @@ class ContinuousFlow(Bijection):
 
         estimated = self.estimated or (self.training and self.trace == "hutchinson")
         noise = torch.randn_like(x) if estimated else None
-        motion = _Motion(self.field, context, noise)
+        motion = _Motion(self._rates(x, context, noise), context, noise)
         times = torch.tensor([1.0, 0.0] if backwards else [0.0, 1.0], device=x.device, dtype=x.dtype)
         start = (x, torch.zeros(x.shape[:-2], dtype=x.dtype, device=x.device))
         options: dict[str, Any] = {"method": "dopri5", "atol": self.tolerance, "rtol": self.tolerance}
@@ -80,13 +83,55 @@ class ContinuousFlow(Bijection):
     def extra_repr(self) -> str:
         return f"trace={self.trace}, tolerance={self.tolerance}"
 
+    def _rates(self, x: Tensor, context: Tensor | None, noise: Tensor | None) -> nn.Module:
+        """The field and its divergence; of batches on a GPU that come in training, recorded once and replayed."""
+        if not (x.is_cuda and self.training and torch.is_grad_enabled() and self.adjoint):
+            return _Rates(self.field)
+        arguments = [x, _with_time(x, context, x.new_zeros(())), *([] if noise is None else [noise])]
+        key = tuple((argument.shape, argument.dtype, argument.device) for argument in arguments)
+        if key not in self._replays:
+            self._replays[key] = _recorded(_Rates(self.field).train(), arguments)
+        return self._replays[key]
+
+
+class _Replays(dict[Any, nn.Module]):
+    """What was recorded, by the shapes of its arguments; a copy of a flow records its own."""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "_Replays":
+        return _Replays()
+
+
+class _Rates(nn.Module):
+    """(x, context, noise) -> v and tr dv/dx, or its estimate by the noise, where there is one."""
+
+    def __init__(self, field: nn.Module):
+        super().__init__()
+        self.field = field
+
+    def forward(self, x: Tensor, context: Tensor, noise: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """One evaluation."""
+        if noise is None:
+            return exact_divergence(self.field, x, context)
+        return hutchinson_divergence(self.field, x, context, noise)
+
+
+def _recorded(rates: _Rates, arguments: Sequence[Tensor]) -> nn.Module:
+    """The same as CUDA graphs, forwards and backwards: hundreds of small kernels, which start faster than by name."""
+    example = tuple(torch.zeros_like(one).requires_grad_(i < 2) for i, one in enumerate(arguments))
+    try:
+        recorded: nn.Module = torch.cuda.make_graphed_callables(rates, example, allow_unused_input=True)
+    except RuntimeError as error:
+        warnings.warn(f"continuous flow: not recorded, evaluations take several times as long ({error})", stacklevel=2)
+        return _Rates(rates.field)
+    return recorded
+
 
 class _Motion(nn.Module):
     """(t, (x, l)) -> (v, tr dv/dx), and how often it was asked."""
 
-    def __init__(self, field: nn.Module, context: Tensor | None, noise: Tensor | None):
+    def __init__(self, rates: nn.Module, context: Tensor | None, noise: Tensor | None):
         super().__init__()
-        self.field, self.context, self.noise = field, context, noise
+        self.rates, self.context, self.noise = rates, context, noise
         self.evaluations = 0
 
     def forward(self, t: Tensor, state: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
@@ -95,10 +140,9 @@ class _Motion(nn.Module):
         if self.evaluations > MOST_EVALUATIONS:
             raise SolverError(f"more than {MOST_EVALUATIONS} evaluations of the field")
         x = state[0]
-        context = _with_time(x, self.context, t)
-        if self.noise is None:
-            return exact_divergence(self.field, x, context)
-        return hutchinson_divergence(self.field, x, context, self.noise)
+        arguments = [x, _with_time(x, self.context, t), *([] if self.noise is None else [self.noise])]
+        v, divergence = self.rates(*arguments)
+        return v.clone(), divergence.clone()  # what is replayed writes to where it wrote before
 
 
 def exact_divergence(field: nn.Module, x: Tensor, context: Tensor) -> tuple[Tensor, Tensor]:
