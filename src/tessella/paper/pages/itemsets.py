@@ -31,6 +31,7 @@ PRESETS = {
 }
 NEEDED = {"data", "partial", "method", "preset", "variant", "seed", "steps", "seconds", "iw_nll", "iw_samples", "exact"}
 NEEDED |= {"stderr", "elbo_nll", "initial_nll", "best_step", "validation_nll", "entropy_floor", "test_rows", "base"}
+NEEDED |= {"test_rows_available"}
 NEEDED |= {"parameters", "command", "commit", "hardware", "sandwich", "hutchinson", "field_evaluations"}
 
 DOUBTS = {
@@ -108,7 +109,7 @@ def _of_data(data: str, groups: dict[tuple[str, str, str, str], list[Record]], l
 def _about(record: Record) -> str:
     floor = f"Entropy floor {record['entropy_floor']:.3f} nats." if record["entropy_floor"] is not None else ""
     part = f"Sets: {record['partial']}; published values are for the whole file." if record["partial"] else ""
-    return " ".join(filter(None, [floor, f"Test sets: {record['test_rows']:,}.", part]))
+    return " ".join(filter(None, [floor, f"Test sets: {record['test_rows_available']:,}.", part]))
 
 
 def _published(data: str, method: str) -> str:
@@ -131,7 +132,7 @@ def _details(records: list[Record], best: float, link: str) -> list[str]:
     steps = round(mean(record["steps"] for record in records))
     return [
         f"**{text}**" if mean(values) == best else text,
-        "exact" if first["exact"] else f"IW-{first['iw_samples']} (ELBO {first['elbo_nll']:.2f})",
+        _kind(first),
         _slack(first),
         f"{mean(before):.3f}" if before else DASH,
         ", ".join(map(str, first["field_evaluations"])) or DASH,
@@ -140,6 +141,12 @@ def _details(records: list[Record], best: float, link: str) -> list[str]:
         " / ".join(sorted({machine(record["hardware"]) for record in records})),
         ", ".join(f"[seed {record['seed']}]({link}/{record['file']})" for record in records),
     ]
+
+
+def _kind(record: Record) -> str:
+    kind = "exact" if record["exact"] else f"IW-{record['iw_samples']} (ELBO {record['elbo_nll']:.2f})"
+    few = record["test_rows"] < record["test_rows_available"]
+    return kind + (f", first {record['test_rows']:,} test sets" if few else "")
 
 
 def _slack(record: Record) -> str:
