@@ -34,28 +34,37 @@ SHAPES = {
 }
 
 
-def problem(shape: tuple[int, int, int, int], shared: bool) -> dict[str, Callable[[], Any]]:
-    """The two layers on the same numbers; each call is one forward and backward pass."""
+def layer(shape: tuple[int, int, int, int], shared: bool) -> tuple[CellBijection, torch.Tensor, torch.Tensor]:
+    """The bijection with a learned box and learned scales, displacements (B, N, D) and cells (B, N)."""
     batch, variables, cells, dim = shape
     torch.manual_seed(0)
     box = Box.cube(4.0, dim, learnable=True)
     tessellation = Voronoi.create(cells if shared else [cells] * variables, dim, box=box)
-    bijection = CellBijection(tessellation)
     cell = torch.randint(cells, (batch, variables))
-    y = torch.randn(batch, variables, dim, requires_grad=True)
-    x = (y + tessellation.anchor_of(cell)).detach().requires_grad_()
+    return CellBijection(tessellation), torch.randn(batch, variables, dim, requires_grad=True), cell
 
-    def backward(z: torch.Tensor, ladj: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        (z.square().sum() + ladj.sum()).backward()
-        return z.detach(), ladj.detach()
+
+def backward(z: torch.Tensor, ladj: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Of a scalar in which both count."""
+    (z.square().sum() + ladj.sum()).backward()
+    return z.detach(), ladj.detach()
+
+
+def problem(shape: tuple[int, int, int, int], shared: bool) -> dict[str, Callable[[], Any]]:
+    """The two layers on the same numbers; each call is one forward and backward pass."""
+    _, variables, cells, dim = shape
+    bijection, y, cell = layer(shape, shared)
+    tessellation = bijection.tessellation
+    x = (y + tessellation.anchor_of(cell)).detach().requires_grad_()
 
     def ours() -> tuple[torch.Tensor, torch.Tensor]:
         return backward(*bijection.forward_and_ladj(y, cell))
 
     def reference() -> tuple[torch.Tensor, torch.Tensor]:
+        assert tessellation.box is not None
         anchors = tessellation.anchors.expand(variables, cells, dim)
         log_scale = bijection.log_scale.expand(variables, cells)
-        return backward(*paper_form(x, cell, anchors, log_scale, *box.bounds()))
+        return backward(*paper_form(x, cell, anchors, log_scale, *tessellation.box.bounds()))
 
     compiled_layer = torch.compile(bijection.forward_and_ladj, fullgraph=True, dynamic=False)
 
