@@ -2,6 +2,7 @@
 
     python -m benchmarks.cell_layer            # all shapes, about three minutes on 2 cores
     python -m benchmarks.cell_layer --no-compile
+    python -m benchmarks.cell_layer --threads 1 --out results/cell_layer-one-thread.json
 
 Both sides get the same points, anchors, learned box and learned scales in float32 on two CPU threads, and must agree
 before they are timed. They take turns in short rounds, so that a disturbance of the machine hits both; the first two
@@ -114,9 +115,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--no-compile", action="store_true")
+    parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--out", type=Path, default=Path("results/cell_layer.json"))
     args = parser.parse_args()
-    torch.set_num_threads(2)
+    torch.set_num_threads(args.threads)
     rows = []
     for name, (shape, shared, target) in SHAPES.items():
         calls = problem(shape, shared)
