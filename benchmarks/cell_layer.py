@@ -7,7 +7,8 @@
 Both sides get the same points, anchors, learned box and learned scales in float32 on two CPU threads, and must agree
 before they are timed. They take turns in short rounds, so that a disturbance of the machine hits both; the first two
 calls of a round are not counted, as in training a layer finds memory as it left it. The compiled column is the same
-layer under `torch.compile` (the reference cannot be compiled whole: it differentiates inside its forward pass).
+layer under `torch.compile` (the reference cannot be compiled whole: it differentiates inside its forward pass). With
+one thread seconds are those of the processor, which other programs on the machine disturb less.
 """
 
 import argparse
@@ -78,13 +79,14 @@ def problem(shape: tuple[int, int, int, int], shared: bool) -> dict[str, Callabl
 def measure(calls: dict[str, Callable[[], Any]], rounds: int, each: int = 5) -> dict[str, float]:
     """Median seconds of each call, the calls taking turns in rounds of two uncounted and `each` counted ones."""
     times: dict[str, list[float]] = {name: [] for name in calls}
+    clock = time.process_time if torch.get_num_threads() == 1 else time.perf_counter
     for _ in range(rounds):
         for name, call in calls.items():
             call(), call()
             for _ in range(each):
-                start = time.perf_counter()
+                start = clock()
                 call()
-                times[name].append(time.perf_counter() - start)
+                times[name].append(clock() - start)
     return {name: median(values) for name, values in times.items()}
 
 
