@@ -50,22 +50,27 @@ class Layer:
             self.bijection, self.y, self.cell = layer(self.shape, self.shared)
             self.points = torch.randn_like(self.y)
 
-    def eager(self, search: bool = True) -> Call:
+    def eager(self, triton: bool = True) -> Call:
+        """Forward and backward, with Triton's searches or plain ones."""
+
         def call() -> None:
-            with kernels.triton(search):
+            with kernels.triton(triton):
                 backward(*self.bijection.forward_and_ladj(self.y, self.cell))
 
         return call
 
     @cached_property
     def compiled(self) -> Call:
+        """The layer as one compiled graph, Triton's searches in it."""
         torch._dynamo.reset()  # each shape is compiled for itself
         compiled_layer = torch.compile(self.bijection.forward_and_ladj, fullgraph=True, dynamic=False)
         return lambda: backward(*compiled_layer(self.y, self.cell))
 
-    def nearest(self, search: bool = True) -> Call:
+    def nearest(self, triton: bool = True) -> Call:
+        """The cells of other points."""
+
         def call() -> None:
-            with kernels.triton(search), torch.no_grad():
+            with kernels.triton(triton), torch.no_grad():
                 self.bijection.tessellation.nearest(self.points)
 
         return call
@@ -184,6 +189,17 @@ def row(name: str, late: Callable[[], bool]) -> dict[str, Any]:
     return shown
 
 
+def table(rows: list[dict[str, Any]]) -> str:
+    """The milliseconds, and the memory and share of the ceiling of Triton's kernels, as Markdown."""
+    columns = ["plain", "triton", "captured", "compiled", "compiled and captured", "nearest, plain", "nearest, triton"]
+    lines = [["(B, N, K, D)", *columns, "MB, plain", "MB, triton", "share"], ["---"] * (len(columns) + 4)]
+    for one in rows:
+        shown = [f"{one[name]['milliseconds']:.3g}" if "milliseconds" in one[name] else "-" for name in columns]
+        memory = [str(one[name].get("peak_megabytes", "-")) for name in ("plain", "triton")]
+        lines.append([str(one["shape"]), *shown, *memory, str(one["captured"].get("share", "-"))])
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--smoke", action="store_true", help="show that the searches agree, then measure")
@@ -197,6 +213,7 @@ def main() -> None:
         if args.smoke and not smoke():
             sys.exit(1)
         rows = [row(name, lambda: time.perf_counter() - begun > args.seconds) for name in ALL]
+    print(table(rows))
     record = {"device": torch.cuda.get_device_name(), "peaks": PEAKS, "shapes": rows}
     records.write(args.out, {**record, **records.provenance(seed=0)})
     if any("failed" in value for one in rows for value in one.values() if isinstance(value, dict)):

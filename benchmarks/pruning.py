@@ -32,7 +32,7 @@ class Blocks(NamedTuple):
     """Anchors in blocks (blocks, BLOCK, D), whose they are (blocks, BLOCK), and the boxes around them (blocks, D)."""
 
     anchors: Tensor
-    index: Tensor
+    cells: Tensor
     lo: Tensor
     hi: Tensor
 
@@ -76,7 +76,7 @@ def _pruned(x: Tensor, blocks: Blocks) -> Tensor:
 def _in_blocks(x: Tensor, blocks: Blocks, block: Tensor) -> tuple[Tensor, Tensor]:
     """Squared distance of the nearest anchor of one block for each point, and whose it is."""
     value, row = (blocks.anchors[block] - x[:, None]).square_().sum(-1).min(1)
-    return value, blocks.index[block, row]
+    return value, blocks.cells[block, row]
 
 
 def looked_at(x: Tensor, blocks: Blocks, distance: Tensor) -> dict[str, float]:
