@@ -22,7 +22,7 @@ SHAPES = {  # G, D, M, K
     "one point": (1, 5, 1, 40),
     "one cell": (3, 2, 9, 1),
     "ragged": (2, 6, 130, 33),
-    "several shares": (1, 3, 5, 250),
+    "several shares": (2, 3, 5, 150),
     "whole tiles": (1, 4, 512, 16),
     "many dimensions": (1, 37, 20, 18),
     "no points": (2, 3, 0, 4),
@@ -128,8 +128,12 @@ def test_near_anchors_keep_their_digits_in_single_precision(tiles):
     y = torch.tensor([[[0.01], [0.0]]], dtype=torch.float32)
     assert search_triton.active_wall(y, torch.tensor([[0]]), anchors).item() == 1
     x = torch.tensor([[[-40.0, -40.0], [29.99, 30.01]]], dtype=torch.float32)
-    twins = torch.tensor([[[30.0, 30.0], [30.0, 30.0001]]], dtype=torch.float32)
-    assert search_triton.nearest_anchor(x, twins).tolist() == search.nearest_anchor(x, twins).tolist() == [[0, 1]]
+    for apart in (1, 16):  # in two rows of a tile, and in the same row of two tiles
+        twins = torch.full((1, 2, 40), 1000.0, dtype=torch.float32)
+        twins[..., 3] = torch.tensor([30.0, 30.0])
+        twins[..., 3 + apart] = torch.tensor([30.0, 30.0001])
+        found, truth = search_triton.nearest_anchor(x, twins), search.nearest_anchor(x, twins)
+        assert found.tolist() == truth.tolist() == [[3, 3 + apart]]
 
 
 def test_degenerate_points_get_an_index_that_exists(tiles):
