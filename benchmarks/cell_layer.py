@@ -2,11 +2,13 @@
 
     python -m benchmarks.cell_layer            # all shapes, about three minutes on 2 cores
     python -m benchmarks.cell_layer --no-compile
+    python -m benchmarks.cell_layer --threads 1 --out results/cell_layer-one-thread.json
 
 Both sides get the same points, anchors, learned box and learned scales in float32 on two CPU threads, and must agree
 before they are timed. They take turns in short rounds, so that a disturbance of the machine hits both; the first two
 calls of a round are not counted, as in training a layer finds memory as it left it. The compiled column is the same
-layer under `torch.compile` (the reference cannot be compiled whole: it differentiates inside its forward pass).
+layer under `torch.compile` (the reference cannot be compiled whole: it differentiates inside its forward pass). With
+one thread seconds are those of the processor, which other programs on the machine disturb less.
 """
 
 import argparse
@@ -34,28 +36,37 @@ SHAPES = {
 }
 
 
-def problem(shape: tuple[int, int, int, int], shared: bool) -> dict[str, Callable[[], Any]]:
-    """The two layers on the same numbers; each call is one forward and backward pass."""
+def layer(shape: tuple[int, int, int, int], shared: bool) -> tuple[CellBijection, torch.Tensor, torch.Tensor]:
+    """The bijection with a learned box and learned scales, displacements (B, N, D) and cells (B, N)."""
     batch, variables, cells, dim = shape
     torch.manual_seed(0)
     box = Box.cube(4.0, dim, learnable=True)
     tessellation = Voronoi.create(cells if shared else [cells] * variables, dim, box=box)
-    bijection = CellBijection(tessellation)
     cell = torch.randint(cells, (batch, variables))
-    y = torch.randn(batch, variables, dim, requires_grad=True)
-    x = (y + tessellation.anchor_of(cell)).detach().requires_grad_()
+    return CellBijection(tessellation), torch.randn(batch, variables, dim, requires_grad=True), cell
 
-    def backward(z: torch.Tensor, ladj: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        (z.square().sum() + ladj.sum()).backward()
-        return z.detach(), ladj.detach()
+
+def backward(z: torch.Tensor, ladj: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Of a scalar in which both count."""
+    (z.square().sum() + ladj.sum()).backward()
+    return z.detach(), ladj.detach()
+
+
+def problem(shape: tuple[int, int, int, int], shared: bool) -> dict[str, Callable[[], Any]]:
+    """The two layers on the same numbers; each call is one forward and backward pass."""
+    _, variables, cells, dim = shape
+    bijection, y, cell = layer(shape, shared)
+    tessellation = bijection.tessellation
+    x = (y + tessellation.anchor_of(cell)).detach().requires_grad_()
 
     def ours() -> tuple[torch.Tensor, torch.Tensor]:
         return backward(*bijection.forward_and_ladj(y, cell))
 
     def reference() -> tuple[torch.Tensor, torch.Tensor]:
+        assert tessellation.box is not None
         anchors = tessellation.anchors.expand(variables, cells, dim)
         log_scale = bijection.log_scale.expand(variables, cells)
-        return backward(*paper_form(x, cell, anchors, log_scale, *box.bounds()))
+        return backward(*paper_form(x, cell, anchors, log_scale, *tessellation.box.bounds()))
 
     compiled_layer = torch.compile(bijection.forward_and_ladj, fullgraph=True, dynamic=False)
 
@@ -68,13 +79,14 @@ def problem(shape: tuple[int, int, int, int], shared: bool) -> dict[str, Callabl
 def measure(calls: dict[str, Callable[[], Any]], rounds: int, each: int = 5) -> dict[str, float]:
     """Median seconds of each call, the calls taking turns in rounds of two uncounted and `each` counted ones."""
     times: dict[str, list[float]] = {name: [] for name in calls}
+    clock = time.process_time if torch.get_num_threads() == 1 else time.perf_counter
     for _ in range(rounds):
         for name, call in calls.items():
             call(), call()
             for _ in range(each):
-                start = time.perf_counter()
+                start = clock()
                 call()
-                times[name].append(time.perf_counter() - start)
+                times[name].append(clock() - start)
     return {name: median(values) for name, values in times.items()}
 
 
@@ -105,9 +117,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--no-compile", action="store_true")
+    parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--out", type=Path, default=Path("results/cell_layer.json"))
     args = parser.parse_args()
-    torch.set_num_threads(2)
+    torch.set_num_threads(args.threads)
     rows = []
     for name, (shape, shared, target) in SHAPES.items():
         calls = problem(shape, shared)

@@ -14,7 +14,7 @@ from torch import Generator, Tensor, nn
 from torch.nn import functional
 
 from tessella import checks
-from tessella.geometry import search
+from tessella.geometry import kernels, search
 from tessella.geometry.box import Box
 from tessella.geometry.placements import PLACEMENTS
 
@@ -121,7 +121,7 @@ class Tessellation(nn.Module, ABC):
         """argmin_k |x - x_k|^2 - w_k: the cell that holds each point. (*batch, [N,] D) -> (*batch, [N])."""
         self.check_points("x", x)
         anchors = self._anchor_columns()
-        cell = search.nearest_anchor(self.to_columns(x), anchors, self._weights(anchors), self.counts)
+        cell = kernels.nearest_anchor(self.to_columns(x), anchors, self._weights(anchors), self.counts)
         return self.scalars_from_columns(cell, x.shape[:-1])
 
     def gauge(self, y: Tensor, cell: Tensor) -> Tensor:
@@ -158,7 +158,7 @@ class Tessellation(nn.Module, ABC):
         """
         anchors = self._anchor_columns()
         weights = self._weights(anchors)
-        wall = search.active_wall(y, cell, anchors, weights, self.counts)
+        wall = kernels.active_wall(y, cell, anchors, weights, self.counts)
         here = take(anchors, cell)
         step = take(anchors, wall) - here  # x_i - x_k, exact zero when no wall is ahead
         margin = (step * step).sum(1)

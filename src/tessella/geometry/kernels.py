@@ -1,0 +1,104 @@
+"""Which program searches: Triton's kernels on a GPU where Triton is installed, plain PyTorch everywhere else.
+
+Both find the same (`search`, `search_triton`). The kernels are operators of PyTorch, which `torch.compile`, `vmap` and
+CUDA graphs take as they are. Nothing here has a gradient: whoever asks for a wall measures it again, with gradients, so
+that backward is a gather and a scatter, not a search.
+
+>>> from tessella import Voronoi
+>>> from tessella.geometry import kernels
+>>> with kernels.triton(False):  # plain PyTorch on a GPU, too
+...     Voronoi(torch.eye(2)).nearest(torch.tensor([[0.0, 9.0]]))
+tensor([1])
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tessella.geometry import search
+
+DEVICES = {"cuda"} if find_spec("triton") else set()
+
+_wanted = True
+
+
+@contextmanager
+def triton(enabled: bool) -> Iterator[None]:
+    """Use Triton's kernels where they can be used (as by default), or not, for the duration of a `with` block."""
+    global _wanted
+    before, _wanted = _wanted, enabled
+    try:
+        yield
+    finally:
+        _wanted = before
+
+
+@torch.no_grad()
+def active_wall(
+    y: Tensor, cell: Tensor, anchors: Tensor, weights: Tensor | None = None, counts: tuple[int, ...] | None = None
+) -> Tensor:
+    """argmax_i n_i . y, as `search.active_wall`."""
+    if _wanted and y.device.type in DEVICES:
+        wall: Tensor = _active_wall(y, cell, anchors, weights)
+        return wall
+    return search.active_wall(y, cell, anchors, weights, counts)
+
+
+@torch.no_grad()
+def nearest_anchor(
+    x: Tensor, anchors: Tensor, weights: Tensor | None = None, counts: tuple[int, ...] | None = None
+) -> Tensor:
+    """argmin_i |x - x_i|^2 - w_i, as `search.nearest_anchor`."""
+    if _wanted and x.device.type in DEVICES:
+        cell: Tensor = _nearest_anchor(x, anchors, weights)
+        return cell
+    return search.nearest_anchor(x, anchors, weights, counts)
+
+
+@torch.library.custom_op("tessella::active_wall", mutates_args=())
+def _active_wall(y: Tensor, cell: Tensor, anchors: Tensor, weights: Tensor | None) -> Tensor:
+    from tessella.geometry import search_triton
+
+    return search_triton.active_wall(y, cell, anchors, weights)
+
+
+@torch.library.custom_op("tessella::nearest_anchor", mutates_args=())
+def _nearest_anchor(x: Tensor, anchors: Tensor, weights: Tensor | None) -> Tensor:
+    from tessella.geometry import search_triton
+
+    return search_triton.nearest_anchor(x, anchors, weights)
+
+
+@_active_wall.register_fake
+def _(y: Tensor, cell: Tensor, anchors: Tensor, weights: Tensor | None) -> Tensor:
+    return torch.empty_like(cell, dtype=torch.int64, memory_format=torch.contiguous_format)
+
+
+@_nearest_anchor.register_fake
+def _(x: Tensor, anchors: Tensor, weights: Tensor | None) -> Tensor:
+    return x.new_empty((x.shape[0], x.shape[2]), dtype=torch.int64)
+
+
+@_active_wall.register_vmap
+def _(info: Any, dims: tuple[int | None, ...], *args: Tensor | None) -> tuple[Tensor, int]:
+    found = _active_wall(*_side_by_side(info.batch_size, dims, args))
+    return found.unflatten(0, (info.batch_size, -1)), 0
+
+
+@_nearest_anchor.register_vmap
+def _(info: Any, dims: tuple[int | None, ...], *args: Tensor | None) -> tuple[Tensor, int]:
+    found = _nearest_anchor(*_side_by_side(info.batch_size, dims, args))
+    return found.unflatten(0, (info.batch_size, -1)), 0
+
+
+def _side_by_side(size: int, dims: tuple[int | None, ...], args: tuple[Tensor | None, ...]) -> list[Tensor | None]:
+    """What vmap runs over becomes further tessellations side by side: (B, G, ...) -> (B G, ...)."""
+    whole = [
+        arg if arg is None else arg.expand(size, *arg.shape) if dim is None else arg.movedim(dim, 0)
+        for arg, dim in zip(args, dims, strict=True)
+    ]
+    return [arg if arg is None else arg.flatten(0, 1) for arg in whole]

@@ -1,0 +1,268 @@
+"""The searches of `search.py` as Triton kernels: same answers, nothing of size (M, K) in memory.
+
+A program takes a tile of points and walks along its share of the cells. In a tile, points run along the lanes and cells
+along the registers of every lane: a coordinate of an anchor is one load for all lanes, one of a point one for all cells
+of the tile. Scores are sums over differences of coordinates, never differences of sums, in single precision at least.
+The best score so far stays in registers, one for each point and row of the tile, and is reduced once, at the end. Where
+there are few points, several programs share the cells, and their winners are compared afterwards.
+
+Traps. Offsets that may exceed 32 bits (of tiles, and of tessellations side by side) are added to pointers in 64. An
+anchor beyond the last one is NaN, and NaN is never the better score. A tile of cells that do not exist, by their
+weights, is skipped. M must not be specialized: knowing that rows are aligned, Triton loads several points at once, in
+an order that every use then has to undo through shared memory. Larger tiles and longer unrolling spill registers.
+"""
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+from torch.nn import functional
+
+WARPS = 4
+LANES = 32 * WARPS  # points of a tile: one for each thread, or several where there are many pairs
+ROWS = 16  # cells of a tile, at most
+STEPS = 4  # dimensions that are unrolled
+LONG = 2**22  # pairs of points and cells from which on larger tiles pay
+PROGRAMS = 1536  # four for each place on a GPU; with fewer, programs share the cells
+CELLS = 256  # that a program has to itself before another one shares them
+NOBODY = tl.constexpr(2**31 - 1)
+NAN = tl.constexpr(float("nan"))
+TINY = tl.constexpr(torch.finfo(torch.float32).tiny)
+# A multiplication and an addition become one instruction; Triton is about to ask for it.
+OPTIONS = {"num_warps": WARPS, "enable_fp_fusion": True}
+
+
+@torch.no_grad()
+def active_wall(y: Tensor, cell: Tensor, anchors: Tensor, weights: Tensor | None = None) -> Tensor:
+    """argmax_i n_i . y  with  n_i = 2 (x_i - x_k) / (|x_i - x_k|^2 - w_i + w_k)  and  k = cell: (G, M).
+
+    Arguments as in `search.active_wall`. Among walls whose values agree to rounding, any may be the answer.
+    """
+    groups, dim, points = y.shape
+    y, cell = y.contiguous(), cell.contiguous()
+    here = anchors.gather(2, cell[:, None].expand(groups, dim, points))
+    own = None if weights is None else weights.gather(1, cell)
+    plan = _Plan(points, anchors, each=4)
+    value, index = plan.room(y.device, _accumulator(y))
+    if points:
+        _walls[plan.grid](y, here, cell, plan.anchors, weights, own, value, index, **plan.sizes, **OPTIONS)
+    return _winner(value, index)
+
+
+@torch.no_grad()
+def nearest_anchor(x: Tensor, anchors: Tensor, weights: Tensor | None = None) -> Tensor:
+    """argmin_i |x - x_i|^2 - w_i: (G, M). Arguments as in `search.nearest_anchor`.
+
+    Candidates are found in single precision, and the best two of every program measured again in double: near anchors
+    that are far from a point differ in digits that single precision does not have.
+    """
+    x = x.contiguous()
+    plan = _Plan(x.shape[-1], anchors, each=2)
+    value, index = plan.room(x.device, torch.float64)
+    if x.shape[-1]:
+        _nearest[plan.grid](x, plan.anchors, weights, value, index, **plan.sizes, **OPTIONS)
+    return _winner(value, index)
+
+
+class _Plan:
+    """How points and cells are shared among programs.
+
+    Args:
+        points: M.
+        anchors: (G, D, K).
+        each: points that a thread takes where there are many.
+
+    Attributes:
+        anchors: (G, D, pitch), padded with NaN to whole tiles where the search is long enough to gain from it.
+        grid: tiles of points, shares of the cells, tessellations.
+        sizes: what both kernels take.
+    """
+
+    def __init__(self, points: int, anchors: Tensor, each: int):
+        groups, dim, cells = anchors.shape
+        long = groups * points * cells >= LONG
+        lanes, rows = (each * LANES, ROWS // 2) if long else (LANES, min(ROWS, triton.next_power_of_2(cells)))
+        if long and cells % ROWS:
+            anchors = functional.pad(anchors, (0, -cells % ROWS), value=torch.nan)
+        self.anchors = anchors.contiguous()
+        pitch, blocks = self.anchors.shape[-1], triton.cdiv(points, lanes)
+        shares = max(1, min(PROGRAMS // max(1, groups * blocks), cells // CELLS))
+        share = triton.cdiv(triton.cdiv(cells, shares), ROWS) * ROWS
+        self.grid = (blocks, triton.cdiv(cells, share), groups)
+        self.sizes = {
+            "M": points,
+            "K": cells,
+            "pitch": pitch,
+            "share": share,
+            "D": dim,
+            "STEPS": max(step for step in range(1, STEPS + 1) if dim % step == 0),
+            "LANES": lanes,
+            "ROWS": rows,
+            "CELLS_WHOLE": pitch % rows == 0,
+            "POINTS_WHOLE": points % lanes == 0,
+        }
+
+    def room(self, device: torch.device, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        """For the best score of every point in every share of the cells, and for whose it is: (G, S, M) each."""
+        shape = (self.grid[2], self.grid[1], self.sizes["M"])
+        return torch.empty(shape, dtype=dtype, device=device), torch.empty(shape, dtype=torch.int64, device=device)
+
+
+def _accumulator(points: Tensor) -> torch.dtype:
+    return torch.float64 if points.dtype == torch.float64 else torch.float32
+
+
+def _winner(value: Tensor, index: Tensor) -> Tensor:
+    """The index with the largest value over the shares: (G, S, M) -> (G, M)."""
+    if value.shape[1] == 1:
+        return index[:, 0]
+    return index.gather(1, value.max(1, keepdim=True).indices)[:, 0]
+
+
+@triton.jit
+def _tile(at, offsets, room, WHOLE: tl.constexpr, other: tl.constexpr, ACC: tl.constexpr):
+    """One coordinate of a tile of anchors or points, in the precision of the sums."""
+    values = tl.load(at + offsets) if WHOLE else tl.load(at + offsets, mask=offsets < room, other=other)
+    return values.to(ACC)
+
+
+@triton.jit(do_not_specialize=["M", "K"])
+def _walls(
+    y,
+    here,
+    cell,
+    anchors,
+    weights,
+    own,
+    value,
+    index,
+    M,
+    K,
+    pitch,
+    share,
+    D: tl.constexpr,
+    STEPS: tl.constexpr,
+    LANES: tl.constexpr,
+    ROWS: tl.constexpr,
+    CELLS_WHOLE: tl.constexpr,
+    POINTS_WHOLE: tl.constexpr,
+):
+    ACC: tl.constexpr = value.dtype.element_ty
+    tile, part, g = tl.program_id(0).to(tl.int64) * LANES, tl.program_id(1), tl.program_id(2).to(tl.int64)
+    rows, lanes = tl.arange(0, ROWS), tl.arange(0, LANES)
+    alive = lanes < M - tile
+    y += g * D * M + tile
+    here += g * D * M + tile
+    anchors += g * D * pitch
+    best = tl.zeros((ROWS, LANES), ACC)
+    found = tl.zeros((ROWS, LANES), tl.int32)
+    for start in range(part * share, tl.minimum(K, part * share + share), ROWS):
+        exists = True
+        if weights is not None:
+            w = tl.load(weights + g * K + start + rows, mask=rows < K - start, other=-float("inf")).to(ACC)
+            exists = tl.max(w, 0) > -float("inf")
+        if exists:
+            ahead = tl.zeros((ROWS, LANES), ACC)
+            margin = tl.zeros((ROWS, LANES), ACC)
+            there, here_d, y_d = anchors + start, here, y
+            for _ in range(0, D, STEPS):
+                for _ in tl.static_range(STEPS):
+                    anchor = _tile(there, rows, K - start, CELLS_WHOLE, NAN, ACC)
+                    gap = anchor[:, None] - _tile(here_d, lanes, M - tile, POINTS_WHOLE, 0.0, ACC)[None, :]
+                    ahead += gap * _tile(y_d, lanes, M - tile, POINTS_WHOLE, 0.0, ACC)[None, :]
+                    margin += gap * gap
+                    there += pitch
+                    here_d += M
+                    y_d += M
+            if weights is not None:
+                margin += tl.load(own + g * M + tile + lanes, mask=alive, other=0).to(ACC)[None, :] - w[:, None]
+            root = tl.rsqrt(margin)  # two multiplications are less than a division
+            score = ahead * root * root
+            better = (margin > TINY) & (score > best)
+            best = tl.where(better, score, best)
+            found = tl.where(better, start, found)
+    top = tl.max(best, 0)
+    wall = tl.min(tl.where(best == top[None, :], found + rows[:, None], NOBODY), 0).to(tl.int64)
+    wall = tl.where(top > 0, wall, tl.load(cell + g * M + tile + lanes, mask=alive, other=0))
+    at = (g * tl.num_programs(1) + part) * M + tile + lanes
+    tl.store(value + at, top, mask=alive)
+    tl.store(index + at, wall, mask=alive)
+
+
+@triton.jit(do_not_specialize=["M", "K"])
+def _nearest(
+    x,
+    anchors,
+    weights,
+    value,
+    index,
+    M,
+    K,
+    pitch,
+    share,
+    D: tl.constexpr,
+    STEPS: tl.constexpr,
+    LANES: tl.constexpr,
+    ROWS: tl.constexpr,
+    CELLS_WHOLE: tl.constexpr,
+    POINTS_WHOLE: tl.constexpr,
+):
+    ACC: tl.constexpr = tl.float64 if x.dtype.element_ty == tl.float64 else tl.float32
+    tile, part, g = tl.program_id(0).to(tl.int64) * LANES, tl.program_id(1), tl.program_id(2).to(tl.int64)
+    rows, lanes = tl.arange(0, ROWS), tl.arange(0, LANES)
+    alive = lanes < M - tile
+    x += g * D * M + tile
+    anchors += g * D * pitch
+    best = tl.full((ROWS, LANES), float("inf"), ACC)
+    second = best
+    first_at = tl.zeros((ROWS, LANES), tl.int32)
+    second_at = first_at
+    for start in range(part * share, tl.minimum(K, part * share + share), ROWS):
+        exists = True
+        if weights is not None:
+            w = tl.load(weights + g * K + start + rows, mask=rows < K - start, other=-float("inf")).to(ACC)
+            exists = tl.max(w, 0) > -float("inf")
+        if exists:
+            power = tl.zeros((ROWS, LANES), ACC)
+            there, x_d = anchors + start, x
+            for _ in range(0, D, STEPS):
+                for _ in tl.static_range(STEPS):
+                    anchor = _tile(there, rows, K - start, CELLS_WHOLE, NAN, ACC)
+                    gap = anchor[:, None] - _tile(x_d, lanes, M - tile, POINTS_WHOLE, 0.0, ACC)[None, :]
+                    power += gap * gap
+                    there += pitch
+                    x_d += M
+            if weights is not None:
+                power -= w[:, None]
+            better, close = power < best, power < second
+            second = tl.where(better, best, tl.where(close, power, second))
+            second_at = tl.where(better, first_at, tl.where(close, start, second_at))
+            best = tl.where(better, power, best)
+            first_at = tl.where(better, start, first_at)
+    # The best of all rows; and the best of what is left, the winner's row giving its second.
+    top = tl.min(best, 0)
+    one = tl.min(tl.where(best == top[None, :], first_at + rows[:, None], NOBODY), 0)
+    won = first_at + rows[:, None] == one[None, :]
+    best, first_at = tl.where(won, second, best), tl.where(won, second_at, first_at)
+    next_ = tl.min(best, 0)
+    two = tl.min(tl.where(best == next_[None, :], first_at + rows[:, None], NOBODY), 0)
+    # No candidate at all (cells that do not exist, a point that is NaN): the first cell stands in.
+    one = tl.where(top < float("inf"), one, part * share)
+    two = tl.where(next_ < float("inf"), two, one)
+    one_power = tl.zeros((LANES,), tl.float64)
+    two_power = tl.zeros((LANES,), tl.float64)
+    for _ in range(D):
+        point = tl.load(x + lanes, mask=alive, other=0).to(tl.float64)
+        gap = point - tl.load(anchors + one).to(tl.float64)
+        one_power += gap * gap
+        gap = point - tl.load(anchors + two).to(tl.float64)
+        two_power += gap * gap
+        x += M
+        anchors += pitch
+    if weights is not None:
+        one_power -= tl.load(weights + g * K + one).to(tl.float64)
+        two_power -= tl.load(weights + g * K + two).to(tl.float64)
+    other = (two_power < one_power) | ((two_power == one_power) & (two < one))
+    at = (g * tl.num_programs(1) + part) * M + tile + lanes
+    tl.store(value + at, tl.where(other, -two_power, -one_power), mask=alive)
+    tl.store(index + at, tl.where(other, two, one).to(tl.int64), mask=alive)

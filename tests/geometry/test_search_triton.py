@@ -1,0 +1,45 @@
+"""The Triton kernels keep their laws: under Triton's interpreter here, and on a GPU where there is one.
+
+The interpreter must be asked for before Triton is imported, which other tests may have done: hence a new process.
+"""
+
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+import torch
+
+LAWS = Path(__file__).with_name("kernel_laws.py")
+GPU = torch.cuda.is_available()
+
+pytestmark = pytest.mark.skipif(find_spec("triton") is None, reason="needs Triton, which is not installed")
+
+
+def keeps_laws(**environment: str) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-n",
+        "0",
+        "-p",
+        "no:cacheprovider",
+        "-W",
+        "ignore::RuntimeWarning",
+        str(LAWS),
+    ]
+    done = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+
+
+@pytest.mark.skipif(GPU, reason="the kernels themselves are tested on a GPU")
+def test_kernels_under_the_interpreter():
+    keeps_laws(TRITON_INTERPRET="1")
+
+
+@pytest.mark.skipif(not GPU, reason="needs a GPU")
+def test_kernels_on_a_gpu():
+    keeps_laws()
