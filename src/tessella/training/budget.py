@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from tessella.contracts import Source, Trainable
+from tessella.contracts import Examples, Source, Trainable
 from tessella.folders import read_json
 from tessella.training.config import TrainingConfig
 from tessella.training.folder import RunFolder
@@ -19,7 +19,7 @@ AHEAD = 3  # times the steps that a trial has room for, where the clock decides:
 def within_budget(
     config: TrainingConfig,
     make: Callable[[], Trainable],
-    train: Source,
+    train: Examples,
     validation: Source,
     *,
     validations: int,

@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from tessella.contracts import Source, Trainable
-from tessella.training.batches import check_source
+from tessella.contracts import Examples, Source, Stream, Trainable
+from tessella.training.batches import check_examples, check_source
 from tessella.training.config import TrainingConfig
 from tessella.training.folder import RunFolder, load_best
 from tessella.training.interruption import Interruption
@@ -25,7 +25,7 @@ from tessella.version import __version__
 
 def fit(
     model: Trainable,
-    train: Source,
+    train: Examples,
     validation: Source,
     config: TrainingConfig,
     folder: Path | str,
@@ -51,8 +51,9 @@ def fit(
     Args:
         model: see `Trainable`. Training starts from its weights: seed its construction if a restart shall repeat it. It
             comes back on the training device, in evaluation mode.
-        train: a source of batches, `Rows(x)` for rows x of a table; moved to the device as a whole.
-        validation: one of the same kind.
+        train: a source of batches, `Rows(x)` for rows x of a table, moved to the device as a whole; or a stream, of
+            which some groups are in memory at a time.
+        validation: a source of the same kind of rows.
         config: how to train.
         folder: the run folder, see `training.folder`.
         about: what else `config.json` shall say about the run (model, data), in JSON's types; part of its identity.
@@ -122,11 +123,11 @@ def _conclude(model: nn.Module, folder: RunFolder, processes: Processes, stopped
     )
 
 
-def _checked(model: Trainable, train: Source, validation: Source) -> nn.Module:
+def _checked(model: Trainable, train: Examples, validation: Source) -> nn.Module:
     """The model as a module; the sources have examples, of one kind."""
     if not isinstance(model, nn.Module) or not isinstance(model, Trainable):
         raise TypeError(f"model: got {type(model).__name__}; expected an nn.Module with loss, nll and initialize")
-    check_source("train", train)
+    check_examples("train", train)
     check_source("validation", validation)
     expected, came = _example(train), _example(validation)
     if came != expected:
@@ -134,14 +135,14 @@ def _checked(model: Trainable, train: Source, validation: Source) -> nn.Module:
     return model
 
 
-def _example(source: Source) -> str:
+def _example(examples: Examples) -> str:
     """Shape and type of each tensor of one example."""
-    batch = source.batch(torch.zeros(1, dtype=torch.int64))
+    batch = examples.read(0) if isinstance(examples, Stream) else examples.batch(torch.zeros(1, dtype=torch.int64))
     return " and ".join(f"shape {tuple(tensor.shape[1:])} ({tensor.dtype})" for tensor in batch)
 
 
 def _describe(
-    train: Source, validation: Source, config: TrainingConfig, about: Mapping[str, Any] | None
+    train: Examples, validation: Source, config: TrainingConfig, about: Mapping[str, Any] | None
 ) -> dict[str, Any]:
     """What `config.json` says, as it reads when it comes back from there."""
     description = {

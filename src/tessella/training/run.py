@@ -9,9 +9,9 @@ import torch
 from torch import nn
 
 from tessella import checks
-from tessella.contracts import Source, Trainable
+from tessella.contracts import Examples, Source, Trainable
 from tessella.progress import say
-from tessella.training.batches import Batches
+from tessella.training.batches import Batches, batches_of, placed
 from tessella.training.config import TrainingConfig
 from tessella.training.folder import CheckpointState, RunFolder
 from tessella.training.interruption import Interruption
@@ -23,6 +23,7 @@ from tessella.training.randomness import derived_seed, seed_noise
 from tessella.training.result import NonFiniteError, StopReason
 from tessella.training.threads import Watch, usable
 from tessella.training.validation import validation_subset
+from tessella.training.windows import WindowBatches
 
 RESTS = 20  # times as long as measuring the pace took, before it may be measured again
 
@@ -44,7 +45,7 @@ class Run:
     def __init__(
         self,
         model: Trainable,
-        train: Source,
+        train: Examples,
         validation: Source,
         config: TrainingConfig,
         processes: Processes,
@@ -52,15 +53,15 @@ class Run:
     ):
         assert isinstance(model, nn.Module)
         self.model, self.config, self.processes = model.to(processes.device).train(), config, processes
-        self.source, self.validation = train.to(processes.device), validation.to(processes.device)
+        self.source, self.validation = placed(train, processes.device), validation.to(processes.device)
         self.validation_rows = validation_subset(validation, config).to(processes.device)
         self.batches = self._batches(processes.rank, processes.number)
         self.visible = config.progress and processes.rank == 0
         self._interruption = interruption
 
-    def _batches(self, rank: int, processes: int) -> Batches:
+    def _batches(self, rank: int, processes: int) -> Batches | WindowBatches:
         config = self.config
-        return Batches(self.source, config.batch_size, config.seed, rank, processes, self.processes.device)
+        return batches_of(self.source, config.batch_size, config.seed, rank, processes, self.processes.device)
 
     def start(
         self, folder: RunFolder, description: Mapping[str, Any], state: CheckpointState | None, pace: Pace | None = None
