@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from tessella.baselines.choosing import MOST_ROWS, fit_mixture
-from tessella.contracts import Batch
+from tessella.contracts import Batch, Stream
 from tessella.data import Encoding, Rows
 from tessella.estimators.coding import CodedRows, Codes, number_distributions
 from tessella.estimators.learning import Plan, limited_epochs, on_gpu, train_by_plan
@@ -54,10 +54,19 @@ def effort(rows: int, gpu: bool, seconds: float | None = None) -> Effort:
 
 
 def learn_autoregressive(
-    encoding: Encoding, settings: Settings, rows: tuple[Batch, Batch], plan: Plan, began: float
+    encoding: Encoding,
+    settings: Settings,
+    rows: tuple[Batch, Batch],
+    plan: Plan,
+    began: float,
+    stream: Stream | None = None,
 ) -> Learned:
-    """One causal transformer for every order, which begins as independent columns; never worse than those."""
-    chosen = effort(len(rows[0][0]), on_gpu(plan.device), plan.time_budget)
+    """One causal transformer for every order, which begins as independent columns; never worse than those.
+
+    Where there is a stream, it learns from that, and the training rows are some of it to begin with.
+    """
+    source = Rows(*rows[0]) if stream is None else stream
+    chosen = effort(len(source), on_gpu(plan.device), plan.time_budget)
     size = settings.width or chosen.width, settings.layers or chosen.layers, chosen.dropout
     train, validation = (_some(batch, ROWS_FOR_START) for batch in rows)
     order = sorted(range(len(encoding.variables)), key=encoding.variables.__getitem__)
@@ -69,8 +78,8 @@ def learn_autoregressive(
     before = mean_nll(model, watched, plan.seed)
     weights = {name: weight.clone() for name, weight in model.state_dict().items()}
     tuned = replace(settings.tuned(plan, chosen.learning_rate, chosen.batch_size), optimizer=chosen.optimizer)
-    plan = limited_epochs(tuned, len(rows[0][0]), chosen.epochs, FEWEST_STEPS)
-    result, history = train_by_plan(model, (Rows(*rows[0]), Rows(*rows[1])), plan, time.perf_counter() - began)
+    plan = limited_epochs(tuned, len(source), chosen.epochs, FEWEST_STEPS)
+    result, history = train_by_plan(model, (source, Rows(*rows[1])), plan, time.perf_counter() - began)
     after = _with_best_orders(model, watched, plan.seed)
     if after > before:  # training looks at some of these rows only
         model.load_state_dict(weights)

@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from tessella.configs import from_json, to_json
-from tessella.contracts import Source
+from tessella.contracts import Examples, Source, Stream
 from tessella.folders import read_json
 from tessella.training import FitResult, NonFiniteError, RunFolder, Trainable, TrainingConfig, fit
 from tessella.training.budget import within_budget
@@ -69,7 +69,7 @@ def dropout(rows: int) -> float:
 
 
 def train_by_plan(
-    model: Trainable, rows: tuple[Source, Source], plan: Plan, spent: float = 0.0
+    model: Trainable, rows: tuple[Examples, Source], plan: Plan, spent: float = 0.0
 ) -> tuple[FitResult, list[dict[str, Any]]]:
     """Train on (training, validation) rows; how it went, and its curve.
 
@@ -114,15 +114,17 @@ def _begun(folder: Path, about: dict[str, Any]) -> TrainingConfig | None:
     return from_json(TrainingConfig, there["training"]) if there.get("run") == about else None
 
 
-def _about(model: Trainable, rows: tuple[Source, Source], plan: Plan) -> dict[str, Any]:
+def _about(model: Trainable, rows: tuple[Examples, Source], plan: Plan) -> dict[str, Any]:
     """What makes a run the same: what was asked for, the shape of the model, the rows."""
     assert isinstance(model, nn.Module)
     shapes = {name: list(weight.shape) for name, weight in model.state_dict().items()}
     return {"asked": to_json(_config(plan)), "model": shapes, "rows": [_digest(part) for part in rows]}
 
 
-def _digest(rows: Source) -> str:
+def _digest(rows: Examples) -> str:
     """Of all of them, in their order."""
+    if isinstance(rows, Stream):
+        return rows.digest
     found = sha256()
     for part in rows.batch(torch.arange(len(rows))):
         found.update(part.contiguous().cpu().numpy().data)

@@ -198,7 +198,7 @@ def _names_rows(column: "pa.ChunkedArray") -> str:
     different, present = pc.count_distinct(column, mode="only_valid").as_py(), len(column) - column.null_count
     if different > MOST_CATEGORIES:
         most = f"more than the {MOST_CATEGORIES:,} categories that a column may have"
-        return f"{different:,} different texts, {most}; group the rare ones to keep it"
+        return f"{different:,} different texts, {most} unless that is declared; {KEEPS}, or group the rare ones"
     if different <= max(FEW, IDENTIFIER * present):
         return ""
     return f"{different:,} different texts in {present:,} rows, so it names or describes them; {KEEPS}"
