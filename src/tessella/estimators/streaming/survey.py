@@ -101,7 +101,7 @@ def survey(
     if rows < 2:
         raise ValueError(f"rows: got {rows}; expected at least two")
     sketches = tuple(Sketch(name, kinds.get(name)) for name in names)
-    ends = _ends(rows, len(names), validation, test)
+    ends = part_ends(rows, len(names), validation, test)
     kept: dict[str, tuple[list[np.ndarray], list[list[Cells]]]] = {part: ([], []) for part in PARTS}
     sizes = []
     with Progress("row groups looked at", len(pieces.sizes), progress, keep=False) as done:
@@ -127,12 +127,12 @@ def survey(
     return Survey(pieces, seed, ends, sketches, tuple(sizes), found)
 
 
-def _ends(rows: int, columns: int, validation: float, test: float) -> tuple[float, float, float]:
+def part_ends(rows: int, columns: int, validation: float, test: float) -> tuple[float, float, float]:
     """Where the parts end.
 
-    >>> _ends(1000, 5, validation=0.1, test=0.25)
+    >>> part_ends(1000, 5, validation=0.1, test=0.25)
     (0.25, 0.35, 1.0)
-    >>> _ends(10**8, 5, validation=0.1, test=0.1)
+    >>> part_ends(10**8, 5, validation=0.1, test=0.1)
     (0.0005, 0.001, 0.003)
     """
     most = CELLS / columns / rows
