@@ -343,6 +343,7 @@ class TabularFlow(Asked, DensityMixin, BaseEstimator):
 
     def _streamed(self, survey: streaming.Survey) -> tuple[tuple[Batch, Batch], Stream]:
         """Some training rows and those for validation, and all training rows as they come."""
+        self._kinds([sketch.name for sketch in survey.sketches], ())
         self._describe(survey.pieces.layout, survey.columns())
         self.parts_ = survey.parts
         stream = streaming.TableStream(survey, self.encoding_, self.memory)

@@ -85,6 +85,14 @@ class ParquetTable:
         with readable(file):
             return pyarrow.parquet.ParquetFile(file).read_row_group(group, columns=self.names)
 
+    def batches(self, rows: int) -> Iterator[Any]:
+        """Arrow batches of at most so many rows, of all files one after another."""
+        import pyarrow.parquet
+
+        for file in self.files:
+            with readable(file):
+                yield from pyarrow.parquet.ParquetFile(file).iter_batches(rows, columns=self.names)
+
     def table(self) -> Any:
         """All rows, as an Arrow table."""
         import pyarrow as pa

@@ -41,15 +41,18 @@ class Survey:
     sizes: tuple[int, ...]
     kept: Mapping[str, tuple[np.ndarray, list[list[Cells]]]]
 
-    @property
-    def rows(self) -> int:
-        """Of the table."""
+    def __len__(self) -> int:
         return sum(self.pieces.sizes)
 
     @property
+    def num_columns(self) -> int:
+        """As an Arrow table says it."""
+        return len(self.sketches)
+
+    @property
     def parts(self) -> dict[str, np.ndarray]:
-        """Places of the rows of each part that are kept."""
-        return {name: self.kept[name][0] for name in ("train", "validation", "test")}
+        """Places of the kept rows of each part, in the order of `batch`."""
+        return {name: self.kept[name][0][self._order(name)] for name in ("train", "validation", "test")}
 
     def columns(self) -> tuple[Column, ...]:
         """What there is to know about each column: types, categories and ranges of all rows, atoms of those kept."""
@@ -60,14 +63,17 @@ class Survey:
         return tuple(found)
 
     def batch(self, encoding: Encoding, part: str) -> Batch:
-        """The kept rows of a part, in random order: by what `hashed` says."""
-        places, pieces = self.kept[part]
+        """The kept rows of a part, in random order."""
+        pieces, order = self.kept[part][1], self._order(part)
         encoded = [
-            np.concatenate([column.encode_cells(piece[i]) for piece in pieces])
+            np.concatenate([np.zeros(0), *(column.encode_cells(piece[i]) for piece in pieces)])[order]
             for i, column in enumerate(encoding.columns)
         ]
-        order = np.argsort(hashed(places, self.seed))
-        return encoding.split(encoding.assemble([values[order] for values in encoded]))
+        return encoding.split(encoding.assemble(encoded))
+
+    def _order(self, part: str) -> np.ndarray:
+        """By what `hashed` says, which is what the rows were chosen by."""
+        return np.argsort(hashed(self.kept[part][0], self.seed))
 
     def without(self, columns: Collection[str]) -> "Survey":
         """The same, some columns left out."""
