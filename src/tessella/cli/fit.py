@@ -66,7 +66,9 @@ def fit(
     """
     from tessella.estimators import TabularFlow
     from tessella.progress import say
+    from tessella.training.processes import own_rank
 
+    first = own_rank() == 0  # of the processes that torchrun started: all train, one speaks and writes
     flow = TabularFlow(
         types,
         density=density,
@@ -78,15 +80,18 @@ def fit(
         random_state=seed,
         progress=not json,
     )
-    file = TableFile(data, csv, visible=not json)
+    file = TableFile(data, csv, visible=first and not json)
     if file.larger_than(memory):
         table, schema, notes = file.survey(types, seed, flow.validation_fraction, test)
         notes = [_streaming(file.rows, len(file.parquet.names), memory), *notes]
     else:
         table, schema, notes = file.learn(types)
     rows = len(table)
-    for note in [] if json else [*notes, *expectations(rows, table.num_columns, minutes)]:
+    for note in [] if json or not first else [*notes, *expectations(rows, table.num_columns, minutes)]:
         say(note)
+    if not first:
+        flow.fit_resumable(table, out / CHECKPOINTS)
+        return
     overview = fit_and_report(flow, table, out, schema)
     if json:
         kinds = {column.name: column.kind for column in flow.columns_}

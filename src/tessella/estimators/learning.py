@@ -20,6 +20,7 @@ from tessella.folders import read_json
 from tessella.training import FitResult, NonFiniteError, RunFolder, Trainable, TrainingConfig, fit
 from tessella.training.budget import within_budget
 from tessella.training.config import Optimizer, check_threads
+from tessella.training.processes import Processes
 from tessella.training.randomness import derived_seed
 from tessella.training.threads import uncontended, using
 
@@ -50,6 +51,8 @@ class Plan:
     validation_rows: int | None = None
     checkpoints: Path | None = None
     """Folder for the state of training, from which the same plan for the same rows continues; None: a temporary one."""
+    processes: int = 1
+    """That train together, each of which has this plan."""
 
 
 def limited_epochs(plan: Plan, rows: int, epochs: int = EPOCHS, fewest: int = FEWEST_STEPS) -> Plan:
@@ -77,7 +80,7 @@ def train_by_plan(
         spent: seconds of the plan's time budget that are gone already.
     """
     about = {} if plan.checkpoints is None else _about(model, rows, plan)
-    with _folder(plan) as folder:
+    with _together(plan) as folder:
         config, pace = _begun(folder, about), None
         resume = config is not None
         if config is None:
@@ -93,6 +96,19 @@ def train_by_plan(
                 f"{config.learning_rate}, or look for extreme numbers in the table"
             ) from None
         return result, RunFolder(folder).read_metrics()
+
+
+@contextmanager
+def _together(plan: Plan) -> Iterator[Path]:
+    """The folder of a run, the same in all of its processes, until all of them are done with it."""
+    if plan.processes == 1:
+        with _folder(plan) as folder:
+            yield folder
+        return
+    processes = Processes(_config(plan))
+    with _folder(plan) as folder:
+        yield Path(processes.agreed(str(folder)))
+        processes.wait()
 
 
 @contextmanager
@@ -134,7 +150,7 @@ def _digest(rows: Examples) -> str:
 def _config(plan: Plan) -> TrainingConfig:
     return TrainingConfig(
         steps=STEPS if plan.max_steps is None else plan.max_steps,
-        batch_size=plan.batch_size,
+        batch_size=plan.batch_size + -plan.batch_size % plan.processes,
         learning_rate=plan.learning_rate,
         optimizer=plan.optimizer,
         patience=PATIENCE,
@@ -144,6 +160,7 @@ def _config(plan: Plan) -> TrainingConfig:
         accelerator=plan.device,
         progress=plan.progress,
         threads=plan.threads,
+        devices=plan.processes,
     )
 
 

@@ -40,6 +40,7 @@ from tessella.models import AutoregressiveTable, BlocksConfig, TableConfig
 from tessella.models.restoring import restored
 from tessella.progress import Progress
 from tessella.training import StopReason
+from tessella.training.processes import launched, own_rank
 
 MANY_CELLS = 100_000  # of a table that takes a while to prepare
 MOST_SAMPLES = 100_000  # of a bound
@@ -183,6 +184,9 @@ class TabularFlow(Asked, DensityMixin, BaseEstimator):
         `memory`, they are streamed: row groups are read in a random order, and the rows of a few of them mixed; at most
         50,000 rows are held out for validation, and for the test, by a hash of their places; atoms and bins of numbers
         are those of 200,000 rows; the density is "autoregressive".
+
+        In a program that `torchrun` started, its processes learn together, a share of each batch each, and all of them
+        have the model at the end. `random_state` must be a number then, the same in all of them.
         """
         return self._fit(X, None)
 
@@ -196,6 +200,11 @@ class TabularFlow(Asked, DensityMixin, BaseEstimator):
     @limited_threads
     def _fit(self, X: Any, checkpoints: Path | None) -> Self:
         self._check_parameters()
+        if launched() > 1 and not isinstance(self.random_state, int | np.integer):
+            raise ValueError(
+                f"random_state: got {self.random_state!r} in one of {launched()} processes; expected a number, the "
+                "same in all of them"
+            )
         self.schema_: Mapping[str, Any] | None = None
         self.seed_ = int(check_random_state(self.random_state).randint(2**31 - 1))
         self.samples_ = self.samples or SAMPLES
@@ -328,7 +337,12 @@ class TabularFlow(Asked, DensityMixin, BaseEstimator):
     def _surveyed(self, pieces: streaming.Pieces) -> streaming.Survey:
         """What a pass over a table that is larger than memory finds."""
         kinds = self._kinds([str(label) for label in pieces.layout.labels], pieces.categorical)
-        return streaming.survey(pieces, kinds, self.seed_, self.validation_fraction, self.test_fraction, self.progress)
+        return streaming.survey(pieces, kinds, self.seed_, self.validation_fraction, self.test_fraction, self._visible)
+
+    @property
+    def _visible(self) -> bool:
+        """Whether this process shows progress: the first of those that `torchrun` started."""
+        return self.progress and own_rank() == 0
 
     def _whole(self, X: Any) -> tuple[tuple[Batch, Batch], None]:
         """Training and validation rows of a frame."""
@@ -359,7 +373,7 @@ class TabularFlow(Asked, DensityMixin, BaseEstimator):
     def _learned(self, frame: frames.Frame, kinds: Mapping[str, str]) -> tuple[Column, ...]:
         """What there is to know about each column before training."""
         found, many = [], frame.rows * len(frame.columns) >= MANY_CELLS
-        with Progress("columns prepared", len(frame.columns), self.progress and many, keep=False) as progress:
+        with Progress("columns prepared", len(frame.columns), self._visible and many, keep=False) as progress:
             for name, values in zip(frame.names, frame.columns, strict=True):
                 found.append(learn(name, values, kinds.get(name), frame.orders.get(name)))
                 progress.move(len(found))
@@ -378,9 +392,10 @@ class TabularFlow(Asked, DensityMixin, BaseEstimator):
             device=self.device,
             max_steps=self.max_steps,
             time_budget=self.time_budget,
-            progress=self.progress,
+            progress=self._visible,
             threads=self.threads,
             checkpoints=checkpoints,
+            processes=launched(),
         )
 
     def _settings(self) -> Settings:

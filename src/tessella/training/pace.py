@@ -52,6 +52,8 @@ def measure_pace(
 ) -> Pace:
     """Train a copy of the model for a moment, exactly as `fit` would on one device; model and noise are left alone.
 
+    Where there are to be several processes, a batch is one process's share of it.
+
     On a CPU, where `config` does not say how many threads, 1, 2, 4, ... are tried, and the fastest number taken.
 
     Args:
@@ -61,7 +63,8 @@ def measure_pace(
     assert isinstance(model, nn.Module)
     check_examples("train", train)
     check_source("validation", validation)
-    config = replace(config, accelerator=accelerator_of(config), devices=1)
+    share = max(1, config.batch_size // config.devices)
+    config = replace(config, accelerator=accelerator_of(config), devices=1, batch_size=share)
     processes = Processes(config)
     device = processes.device
     with fork_rng(device), using(torch.get_num_threads()), checks.values(False):
