@@ -129,15 +129,23 @@ def _checked(model: Trainable, train: Examples, validation: Source) -> nn.Module
         raise TypeError(f"model: got {type(model).__name__}; expected an nn.Module with loss, nll and initialize")
     check_examples("train", train)
     check_source("validation", validation)
-    expected, came = _example(train), _example(validation)
+    if isinstance(train, Stream):
+        expected, came = _row_shapes(train), _row_shapes(validation)
+    else:
+        expected, came = _example(train), _example(validation)
     if came != expected:
         raise ValueError(f"validation: got rows of {came}; expected those of train, {expected}")
     return model
 
 
-def _example(examples: Examples) -> str:
+def _row_shapes(examples: Examples) -> str:
+    """Shape of each tensor of one example, which nobody has to read for that."""
+    return " and ".join(f"shape {tuple(shape[1:])}" for shape in examples.shapes)
+
+
+def _example(source: Source) -> str:
     """Shape and type of each tensor of one example."""
-    batch = examples.read(0) if isinstance(examples, Stream) else examples.batch(torch.zeros(1, dtype=torch.int64))
+    batch = source.batch(torch.zeros(1, dtype=torch.int64))
     return " and ".join(f"shape {tuple(tensor.shape[1:])} ({tensor.dtype})" for tensor in batch)
 
 

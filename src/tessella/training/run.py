@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from tessella import checks
-from tessella.contracts import Examples, Source, Trainable
+from tessella.contracts import Examples, Source, Stream, Trainable
 from tessella.progress import say
 from tessella.training.batches import Batches, batches_of, placed
 from tessella.training.config import TrainingConfig
@@ -89,8 +89,12 @@ class Run:
 
     @torch.no_grad()
     def _initialize(self) -> None:
-        """Show the model the whole first batch; all processes see the same rows and noise."""
-        first = self._batches(rank=0, processes=1)(0)
+        """Show the model the whole first batch; all processes see the same rows and noise.
+
+        Of a stream each sees its own rows, and has the weights of the first process then.
+        """
+        batches = self.batches if isinstance(self.source, Stream) else self._batches(rank=0, processes=1)
+        first = batches(0)
         seed_noise(derived_seed(self.config.seed, "initialize"), self.processes.device)
         self.model.initialize(*first)
 
