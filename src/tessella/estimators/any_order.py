@@ -13,6 +13,7 @@ from tessella.estimators.learning import Plan, limited_epochs, on_gpu, train_by_
 from tessella.estimators.network import Learned, mean_nll
 from tessella.estimators.settings import Settings
 from tessella.models import AutoregressiveConfig, AutoregressiveTable, CategoricalMixtureConfig
+from tessella.nets.ragged import ragged_cells
 from tessella.training.config import Optimizer
 
 CODES = 16  # of a number, about, in a mixture
@@ -22,6 +23,7 @@ LONG = 1800.0  # seconds, in which a CPU trains a larger network
 ORDERS, ROWS_FOR_ORDERS = (1, 4, 16), 1000  # numbers of orders tried, as long as more are better
 NOTICEABLE = 0.02  # nats per row that more orders must bring
 ROWS_FOR_START, ROWS_FOR_VALUE = 500_000, 20_000  # at most: for bins and frequencies, to judge a model by
+FEWEST_FOR_VALUE, LOGITS_FOR_VALUE = 1000, 2**29  # fewer, but so many, where there are very many categories
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,8 @@ def learn_autoregressive(
     model, config = started.model, started.config
     assert isinstance(model, AutoregressiveTable)
     assert isinstance(config, AutoregressiveConfig)
-    watched = _some(rows[1], ROWS_FOR_VALUE)
+    few = max(FEWEST_FOR_VALUE, LOGITS_FOR_VALUE // ragged_cells(model.density.counts))
+    watched = _some(rows[1], min(few, ROWS_FOR_VALUE))
     before = mean_nll(model, watched, plan.seed)
     weights = {name: weight.clone() for name, weight in model.state_dict().items()}
     tuned = replace(settings.tuned(plan, chosen.learning_rate, chosen.batch_size), optimizer=chosen.optimizer)
