@@ -41,12 +41,14 @@ def fit(
     state and returns with `stopped="interrupted"`.
 
     The resume state is written every `checkpoint_every` steps and every `checkpoint_seconds`, at each improvement, and
-    when the run stops; never without looking first whether every loss and gradient so far was finite (`NonFiniteError`
-    otherwise), which happens each step on the CPU and each `log_every` steps on a GPU. While it trains, the folder is
-    this process's (`BusyFolderError` for others). A run that its time budget stops validates once more, and
-    can be continued with a larger budget; the learning rate follows the steps, not the budget.
+    when the run stops; where that takes more than a second, seconds and improvements wait until a twentieth of the time
+    is spent on it at most. It is never written without looking first whether every loss and gradient so far was finite
+    (`NonFiniteError` otherwise), which happens each step on the CPU and each `log_every` steps on a GPU. While it
+    trains, the folder is this process's (`BusyFolderError` for others). A run that its time budget stops validates once
+    more, and can be continued with a larger budget; the learning rate follows the steps, not the budget.
 
-    With `devices` > 1 the calling script is started once more for each further device; `fit` returns in all of them.
+    With `devices` > 1 the calling script is started once more for each further device, unless `torchrun` has started
+    as many processes already; `fit` returns in all of them.
 
     Args:
         model: see `Trainable`. Training starts from its weights: seed its construction if a restart shall repeat it. It

@@ -25,7 +25,8 @@ from tessella.training.threads import Watch, usable
 from tessella.training.validation import validation_subset
 from tessella.training.windows import WindowBatches
 
-RESTS = 20  # times as long as measuring the pace took, before it may be measured again
+RESTS = 20  # times as long as measuring the pace took, or saving, before it may be done again
+LONG = 1.0  # seconds, from which on saving rests
 
 
 def finished(state: CheckpointState, config: TrainingConfig) -> StopReason | None:
@@ -82,6 +83,7 @@ class Run:
         folder.begin(description, state)
         self.folder = folder
         self._interrupted, self._spent, self._due, self._saved = False, self._share_spent(), False, time.monotonic()
+        self._saving, self._resting = 0.0, False
         if state is None:
             self._act(log=False, validate=True, save=True)
         elif self.visible:
@@ -185,13 +187,14 @@ class Run:
 
     def _look(self) -> None:
         """Where host, device and processes meet: a non-finite number, Ctrl-C and the clock concern all of them."""
-        late = time.monotonic() - self._saved >= self.config.checkpoint_seconds
-        seen = torch.tensor([self._interruption.requested, late, self._share_spent()], device=self.processes.device)
-        seen = torch.cat([self.learner.in_trouble()[None], seen])
-        trouble, interrupted, due, self._spent = self.processes.reduce(seen, "max").tolist()
+        since = time.monotonic() - self._saved
+        late, resting = since >= self.config.checkpoint_seconds, LONG < self._saving > since / RESTS
+        here = [self._interruption.requested, late, resting, self._share_spent()]
+        seen = torch.cat([self.learner.in_trouble()[None], torch.tensor(here, device=self.processes.device)])
+        trouble, interrupted, due, resting, self._spent = self.processes.reduce(seen, "max").tolist()
         if trouble:
             raise NonFiniteError(*self.learner.first_trouble(), self.folder.resume)
-        self._interrupted, self._due = bool(interrupted), bool(due)
+        self._interrupted, self._due, self._resting = bool(interrupted), bool(due and not resting), bool(resting)
 
     def _act(self, log: bool, validate: bool, save: bool) -> dict[str, float]:
         """Measure what is due, write it down, then save; what was measured."""
@@ -204,11 +207,17 @@ class Run:
         self.state.seconds = time.monotonic() - self._started
         if measured:
             self.folder.record(self.state.step, self.state.seconds, **measured)
+        if improved and self._resting and not save:  # tables of a million categories are gigabytes
+            self.folder.keep_model(self.learner.average.state_dict(), self.state)
+            return measured
+        began = time.monotonic()
         if improved or save:
             self.folder.save_resume(self.learner.state(), self.state)
-            self._saved = time.monotonic()
         if improved:
             self.folder.save_model(self.learner.average.state_dict(), self.state)
+        if improved or save:
+            self._saved = time.monotonic()
+            self._saving = self._saved - began
         return measured
 
     def _judge(self, validation: float) -> bool:
