@@ -1,4 +1,4 @@
-"""Tables larger than memory: rows a second, peak memory, and what was learned; writes results/stream.json.
+"""Tables larger than memory: rows a second, peak memory, and what was learned; writes results/stream*.json.
 
 python -m benchmarks.stream --rows 100000000 --minutes 10                      # rows made from a seed, on one GPU
 python -m benchmarks.stream --rows 10000000 --minutes 2 --parquet /tmp/rows    # written to Parquet files, and read
@@ -206,8 +206,13 @@ def main() -> None:
         **peak_gigabytes(),
         **records.provenance(0),
     }
-    kind = "stream" if options.categories < 10_000 else "stream-categories"
-    records.write(options.results / f"{kind}{'' if launched() == 1 else f'-{launched()}'}.json", record)
+    names = {
+        "categories": options.categories >= 10_000,
+        "parquet": options.parquet is not None,
+        f"{launched()}-processes": launched() > 1,
+        "cpu": flow.model_.device.type == "cpu",
+    }
+    records.write(options.results / f"{'-'.join(['stream', *(name for name, so in names.items() if so)])}.json", record)
     print("\n".join(f"{name}: {value}" for name, value in record.items()))
 
 
