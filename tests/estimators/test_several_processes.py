@@ -51,5 +51,6 @@ def test_two_processes_learn_what_one_does(tmp_path: Path):
 
 def test_processes_must_agree_about_chance(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "one")
     with pytest.raises(ValueError, match="random_state: got None in one of 2 processes; expected a number"):
         small_flow(random_state=None).fit([["a"], ["b"]])

@@ -191,8 +191,10 @@ class AutoregressiveTable(nn.Module):
     @property
     def _rows_drawn_at_once(self) -> int:
         """As many as leave the keys and values of a layer, and the probabilities of a column, in the cache."""
-        numbers = 2 * self.density.columns * self.density.net.width + 3 * max(self.density.counts)
-        return max(FEWEST_DRAWN, NUMBERS_DRAWN_AT_ONCE.get(self.device.type, NUMBERS_ELSEWHERE) // numbers)
+        largest = max(self.density.counts)
+        numbers = 2 * self.density.columns * self.density.net.width + 3 * largest
+        most = NUMBERS_DRAWN_AT_ONCE.get(self.device.type, NUMBERS_ELSEWHERE) // numbers
+        return max(1, most, min(FEWEST_DRAWN, MOST_LOGITS // largest))
 
     def _check_columns(self, name: str, columns: Sequence[int]) -> None:
         if len(set(columns)) < len(columns) or not all(0 <= column < self.density.columns for column in columns):

@@ -47,7 +47,7 @@ class Processes:
 
 def launched() -> int:
     """Processes that `torchrun` started; 1 without it."""
-    return int(os.environ.get("WORLD_SIZE", "1"))
+    return int(os.environ["WORLD_SIZE"]) if "TORCHELASTIC_RUN_ID" in os.environ else 1
 
 
 def own_rank() -> int:
