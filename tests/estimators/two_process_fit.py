@@ -19,7 +19,7 @@ from tessella.folders import tensor_bytes
 from tessella.training.processes import own_rank
 
 SETTINGS: dict[str, Any] = {
-    "max_steps": 60,
+    "max_steps": 40,
     "batch_size": 64,
     "learning_rate": 0.01,
     "density": "autoregressive",
