@@ -38,7 +38,7 @@ ONLY_IN = {
     "matplotlib": {"paper"},
     "sklearn": {"estimators"},
     "narwhals": {"estimators"},
-    "pyarrow": {"cli"},
+    "pyarrow": {"cli", "estimators"},
     "tyro": {"cli"},
     "zuko": {"densities"},
     "torchdiffeq": {"bijections"},

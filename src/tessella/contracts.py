@@ -12,12 +12,13 @@ A model names the tensors that it takes, `loss(self, codes)` or `nll(self, items
 `*batch: Any`, which is how a type checker is told that any such signature will do.
 """
 
+from collections.abc import Sequence
 from typing import Any, Protocol, Self, runtime_checkable
 
 import torch
 from torch import Tensor
 
-__all__ = ["Batch", "Bound", "Indexing", "Likelihood", "Source", "Trainable"]
+__all__ = ["Batch", "Bound", "Examples", "Indexing", "Likelihood", "Source", "Stream", "Trainable"]
 
 Batch = tuple[Tensor, ...]  # of static shapes, (B, ...) each
 
@@ -42,6 +43,46 @@ class Source(Protocol):
     def shapes(self) -> list[list[int]]:
         """Of each tensor of the batch of all examples, (n, ...): what a run folder says about its data."""
         ...
+
+
+@runtime_checkable
+class Stream(Protocol):
+    """Examples in groups that are read one after another, more of them than memory holds: row groups of Parquet files.
+
+    What is in memory at once is a window: some groups, whose examples are shuffled together.
+    """
+
+    def __len__(self) -> int:
+        """Examples of all groups."""
+        ...
+
+    @property
+    def sizes(self) -> Sequence[int]:
+        """Examples of each group."""
+        ...
+
+    @property
+    def window(self) -> int:
+        """Examples of a window, about: of as many groups as that takes, but of one at least."""
+        ...
+
+    def read(self, group: int) -> Batch:
+        """The examples of a group on the CPU, in the same order each time; called from other threads, too."""
+        ...
+
+    @property
+    def shapes(self) -> list[list[int]]:
+        """As those of a `Source`."""
+        ...
+
+    @property
+    def digest(self) -> str:
+        """What tells it from other data, without reading them: a run that continues must have the same."""
+        ...
+
+
+Examples = Source | Stream
+"""What training takes."""
 
 
 @runtime_checkable

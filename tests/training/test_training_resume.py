@@ -130,3 +130,18 @@ def test_folder_holds_only_json_and_safetensors(uninterrupted: Path):
     assert config["run"] == {"model": "noisy"}
     assert config["training"]["batch_size"] == 16
     assert {"tessella", "torch", "seed", "data"} <= config.keys()
+
+
+def test_a_run_whose_states_take_long_to_write_rests_and_ends_the_same(tmp_path: Path, monkeypatch):
+    config = replace(NOISY, steps=12, validate_every=2)
+    fit_noisy(tmp_path / "often", config)
+    written = []
+    save = RunFolder.save_resume
+    monkeypatch.setattr(
+        RunFolder, "save_resume", lambda self, *state: (written.append(state[1].step), save(self, *state))
+    )
+    monkeypatch.setattr("tessella.training.run.LONG", -1.0)
+    monkeypatch.setattr("tessella.training.run.RESTS", 1e9)
+    fit_noisy(tmp_path / "seldom", config)
+    assert written == [0, 7, 12]  # the first, the last, and where the config asks for one
+    assert_same_run(tmp_path / "often", tmp_path / "seldom")

@@ -9,8 +9,14 @@ from tessella.cli.files import CsvOptions, Formulas
 from tessella.cli.unseen import Unseen
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import numpy as np
     import pyarrow as pa
+
+    from tessella.cli.fitted import Piece
+    from tessella.data import Column
+    from tessella.estimators import TabularFlow
 
 
 def impute(
@@ -27,7 +33,8 @@ def impute(
 
     Args:
         model: folder that `tessella fit` made.
-        data: a CSV or Parquet file with the same columns, or some of them.
+        data: a CSV or Parquet file with the same columns, or some of them; or a folder of Parquet files. It is read in
+            pieces and may be larger than memory.
         out: file to write, .csv or .parquet; CSV to standard output without it.
         most_likely: the likeliest category and the median of a number, instead of draws.
         unseen: values that training did not see: error stops there; missing fills them, too; skip leaves their rows as
@@ -37,30 +44,43 @@ def impute(
         seed: of the draws.
         csv: how a CSV file is written.
     """
-    import pyarrow as pa
-
-    from tessella.cli.files import escaped, with_formulas, write_table
-    from tessella.cli.fitted import opened
+    from tessella.cli.files import escaped, with_formulas, writing
+    from tessella.cli.fitted import opened, seed_of
     from tessella.estimators.frames import to_arrow
+    from tessella.estimators.frames import write as write_frame
     from tessella.progress import watching
 
     fitted = opened(model, data, csv, unseen, gaps=True)
-    flow, (table, kept) = fitted.flow, fitted.whole()
-    with watching("rows filled", len(table)), fitted.checked.naming_rows(0):
-        filled = to_arrow(flow.impute(table, most_likely=most_likely, random_state=seed))
-    if not kept.all():
-        rest = fitted.file.read(fitted.schema).filter(pa.array(~kept))
-        filled = _merged(filled, rest, kept)
+    flow, trusted = fitted.flow, with_formulas(fitted.flow.columns_)
+    with writing(out) as write, watching("rows filled", fitted.file.rows):
+        for number, piece in enumerate(_some(fitted.pieces(), data)):
+            filled = write_frame(flow.layout_, [[] for _ in flow.columns_])
+            if len(piece.table):
+                with fitted.checked.naming_rows(piece.first):
+                    filled = flow.impute(piece.table, most_likely=most_likely, random_state=seed_of(number, seed))
+            filled = to_arrow(filled)
+            if unseen == "skip":
+                filled = _merged(filled, piece.raw, piece.kept)
+            write(escaped(filled, formulas, trusted))
     fitted.say_unseen()
-    write_table(escaped(filled, formulas, with_formulas(flow.columns_)), out)
 
 
-def _merged(filled: "pa.Table", rest: "pa.Table", kept: "np.ndarray") -> "pa.Table":
-    """Rows in their places: those that are kept from the first table, the others from the second."""
+def _some(pieces: "Iterator[Piece]", data: Path) -> "Iterator[Piece]":
+    """The pieces, of which there is one at least."""
+    rows = 0
+    for piece in pieces:
+        rows += len(piece.raw)
+        yield piece
+    if not rows:
+        raise ValueError(f"{data}: got no rows; expected at least one")
+
+
+def _merged(filled: "pa.Table", raw: "pa.Table", kept: "np.ndarray") -> "pa.Table":
+    """Rows in their places: those that are kept as they were filled, the others as they are."""
     import numpy as np
     import pyarrow as pa
 
-    both = pa.concat_tables([filled, rest], promote_options="permissive")
+    both = pa.concat_tables([filled, raw.filter(pa.array(~kept))], promote_options="permissive")
     order = np.concatenate([np.flatnonzero(kept), np.flatnonzero(~kept)])
     return both.take(np.argsort(order))
 
@@ -77,29 +97,44 @@ def predict(
 
     Args:
         model: folder that `tessella fit` made.
-        data: a CSV or Parquet file with the same columns, or some of them.
+        data: a CSV or Parquet file with the same columns, or some of them; or a folder of Parquet files. It is read in
+            pieces and may be larger than memory.
         column: which; the last one of the fitted table without it. What the file says about it makes no difference.
         out: file to write, .csv or .parquet; CSV to standard output without it.
         unseen: values that training did not see: error stops there; missing takes them for unknown; skip leaves empty
             lines for their rows.
         csv: how a CSV file is written.
     """
-    from tessella.cli.files import write_table
+    import numpy as np
+
+    from tessella.cli.files import writing
     from tessella.cli.fitted import opened
     from tessella.progress import watching
 
     fitted = opened(model, data, csv, unseen, gaps=True)
-    flow = fitted.flow
-    spec = flow.columns_[-1 if column is None else flow.encoding_.index(column)]
+    spec = fitted.flow.columns_[-1 if column is None else fitted.flow.encoding_.index(column)]
     fitted.checked.ignored = spec.name
-    table, kept = fitted.whole()
-    with watching("rows asked", len(table)), fitted.checked.naming_rows(0):
-        if spec.number:
-            found: dict[str, list[Any]] = {spec.name: flow.predict(table, spec.name).tolist()}
-        else:
-            found = flow.predict_proba(table, spec.name).to_pydict()
+    with writing(out) as write, watching("rows asked", fitted.file.rows):
+        answers: dict[str, list[Any]] = {spec.name: []}
+        waiting = np.zeros(0, dtype=bool)  # rows that are not written yet: only an answer says of which type they are
+        for piece in _some(fitted.pieces(), data):
+            waiting = np.concatenate([waiting, piece.kept])
+            if len(piece.table):
+                with fitted.checked.naming_rows(piece.first):
+                    answers = _answers(fitted.flow, piece.table, spec)
+                write(_with_gaps(answers, waiting))
+                waiting = waiting[:0]
+        if len(waiting):
+            write(_with_gaps({name: [] for name in answers}, waiting))
     fitted.say_unseen()
-    write_table(_with_gaps(found, kept), out)
+
+
+def _answers(flow: "TabularFlow", table: "pa.Table", spec: "Column") -> dict[str, list[Any]]:
+    """The median of a number, or the probability of each category."""
+    if spec.number:
+        return {spec.name: flow.predict(table, spec.name).tolist()}
+    found: dict[str, list[Any]] = flow.predict_proba(table, spec.name).to_pydict()
+    return found
 
 
 def _with_gaps(found: dict[str, list[Any]], kept: "np.ndarray") -> "pa.Table":

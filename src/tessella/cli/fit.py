@@ -1,4 +1,4 @@
-"""`tessella fit`: a table of your own, CSV or Parquet."""
+"""`tessella fit`: a table of your own, CSV or Parquet, as a whole or streamed."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -36,6 +36,7 @@ def fit(
     density: Literal["auto", "autoregressive", "blocks", "coupling"] = "auto",
     device: Literal["auto", "cpu", "cuda"] = "auto",
     threads: int | None = None,
+    memory: float | None = None,
     seed: int = 0,
     json: bool = False,
     csv: Annotated[CsvOptions, tyro.conf.arg(name="")] = CsvOptions(),  # noqa: B008  # it is frozen
@@ -48,7 +49,7 @@ def fit(
     predict.
 
     Args:
-        data: a CSV or Parquet file.
+        data: a CSV or Parquet file, or a folder of Parquet files. What is larger than memory is streamed from Parquet.
         out: folder for the model.
         minutes: how long to train at most; the comparison and the report take a little longer.
         test: share of the rows that is kept aside for the comparison.
@@ -57,16 +58,17 @@ def fit(
             that is better; coupling: a flow through cells; blocks: groups of columns.
         device: where to train.
         threads: of training on a CPU; without it as many as short trials find fastest.
+        memory: gigabytes that the table may take; a larger one, in Parquet files, is streamed. Half of what the machine
+            has without it.
         seed: of split and training.
         json: print the result as JSON, and nothing else.
         csv: how a CSV file is written.
     """
     from tessella.estimators import TabularFlow
     from tessella.progress import say
+    from tessella.training.processes import own_rank
 
-    table, schema, notes = TableFile(data, csv, visible=not json).learn(types)
-    for note in [] if json else [*notes, *expectations(len(table), table.num_columns, minutes)]:
-        say(note)
+    first = own_rank() == 0  # of the processes that torchrun started: all train, one speaks and writes
     flow = TabularFlow(
         types,
         density=density,
@@ -74,19 +76,32 @@ def fit(
         test_fraction=test,
         device=device,
         threads=threads,
+        memory=memory,
         random_state=seed,
         progress=not json,
     )
+    file = TableFile(data, csv, visible=first and not json)
+    if file.larger_than(memory):
+        table, schema, notes = file.survey(types, seed, flow.validation_fraction, test)
+        notes = [_streaming(file.rows, len(file.parquet.names), memory), *notes]
+    else:
+        table, schema, notes = file.learn(types)
+    rows = len(table)
+    for note in [] if json or not first else [*notes, *expectations(rows, table.num_columns, minutes)]:
+        say(note)
+    if not first:
+        flow.fit_resumable(table, out / CHECKPOINTS)
+        return
     overview = fit_and_report(flow, table, out, schema)
     if json:
         kinds = {column.name: column.kind for column in flow.columns_}
-        said = {"rows": len(table), "columns": kinds, "validation_nll": flow.best_validation_, "stopped": flow.stopped_}
+        said = {"rows": rows, "columns": kinds, "validation_nll": flow.best_validation_, "stopped": flow.stopped_}
         said |= {"density": flow.density_, "exact": flow.exact_, "learning": overview.learning}
         said |= {"threads": flow.threads_, "left_out": schema.left_out, "notes": notes}
         held_out = {"part": overview.held_out, "rows": overview.scored_rows, "likelihoods": overview.likelihoods}
         print(dumps({**said, "held_out": held_out, "model": str(out), "report": str(out / REPORT)}, indent=1))
         return
-    print(f"{len(table):,} rows; columns: {_kinds(flow)}")
+    print(f"{rows:,} rows; columns: {_kinds(flow)}")
     print(f"trained {overview.seconds:.0f} s, stopped by {overview.stopped}\n\n{comparison(overview)}\n")
     print(f"model: {out}\nreport: {out / REPORT}")
     print("next: " + ", or ".join(next_commands(out, data)))
@@ -104,6 +119,14 @@ def next_commands(out: Path, data: Path) -> tuple[str, str]:
     """What to type next, as a shell understands it."""
     folder, file = quote(str(out)), quote(str(data))
     return f"tessella anomalies {folder} {file}", f"tessella sample {folder} --rows 5"
+
+
+def _streaming(rows: int, columns: int, memory: float | None) -> str:
+    """Why a table is streamed."""
+    from tessella.estimators.streaming import budget, estimate
+
+    needs, has = estimate(rows, columns) / 1e9, budget(memory) / 1e9
+    return f"streaming {rows:,} rows: as a whole they would take about {needs:,.3g} GB, and {has:,.3g} GB are for them"
 
 
 def expectations(rows: int, columns: int, minutes: float) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tessella.cli.files import CsvOptions, Schema, TableFile
 from tessella.cli.unseen import Checked, Unseen
@@ -15,6 +15,19 @@ if TYPE_CHECKING:
     from tessella.estimators import TabularFlow
 
 
+class Piece(NamedTuple):
+    """Some rows of a file."""
+
+    table: "pa.Table"
+    """What the model can take of them."""
+    kept: "np.ndarray"
+    """Which of the rows those are."""
+    first: int
+    """Where in the file they begin."""
+    raw: "pa.Table"
+    """The rows as they are in the file."""
+
+
 @dataclass(frozen=True)
 class Fitted:
     """A model, a file, how the model's own file was read, and what the model cannot take."""
@@ -24,15 +37,12 @@ class Fitted:
     schema: Schema
     checked: Checked
 
-    def pieces(self) -> "Iterator[tuple[pa.Table, np.ndarray, int]]":
-        """Pieces of the file that the model can take, which of their rows are left, and where each begins."""
-        for piece in self.file.pieces(self.schema):
+    def pieces(self) -> Iterator[Piece]:
+        """The file, some rows at a time; it may be larger than memory."""
+        for raw in self.file.pieces(self.schema):
             first = self.checked.first
-            yield *self.checked.take(piece), first
-
-    def whole(self) -> "tuple[pa.Table, np.ndarray]":
-        """All of it."""
-        return self.checked.take(self.file.read(self.schema))
+            table, kept = self.checked.take(raw)
+            yield Piece(table, kept, first, raw)
 
     def say_unseen(self) -> None:
         """What was done about values that training did not see, where there are some."""
@@ -63,3 +73,10 @@ def opened(
         say(f"{data}: {file.dialect}")
     schema = Schema.of_model(flow.schema_, flow.columns_)
     return Fitted(flow, file, schema, Checked(flow, file, unseen, gaps))
+
+
+def seed_of(part: int, seed: int) -> int:
+    """Of the draws for a part of the rows; the first has the seed that was asked for."""
+    from tessella.training.randomness import derived_seed
+
+    return derived_seed(seed, "part of a file", part) % 2**32 if part else seed

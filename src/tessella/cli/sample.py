@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from tessella.estimators import TabularFlow
 
 
+ROWS_AT_ONCE = 100_000
+
+
 def sample(
     model: tyro.conf.Positional[Path],
     rows: int = 10,
@@ -52,7 +55,8 @@ def sample(
     if characters is not None or prompt is not None:
         name = "prompt" if characters is None else "characters"
         raise ValueError(f"{name}: got it for the rows of {model}; expected a folder of `tessella reproduce text`")
-    from tessella.cli.files import escaped, with_formulas, write_table
+    from tessella.cli.files import escaped, with_formulas, write_table, writing
+    from tessella.cli.fitted import seed_of
     from tessella.estimators import TabularFlow
     from tessella.estimators.frames import to_arrow
     from tessella.estimators.saving import DESCRIPTION
@@ -61,10 +65,13 @@ def sample(
     if (model / DESCRIPTION).exists():
         flow = TabularFlow.load(model)
         said = parsed(flow, given or {})
+        trusted = with_formulas(flow.columns_)
         # How many rows a condition takes is known when they are there.
-        with watching("rows drawn", None if said or balance else rows):
-            drawn = flow.sample(rows, said, temperature=temperature, balance=balance, random_state=seed)
-        write_table(escaped(to_arrow(drawn), formulas, with_formulas(flow.columns_)), out)
+        with writing(out) as write, watching("rows drawn", None if said or balance else rows):
+            for part, first in enumerate(range(0, max(rows, 1), ROWS_AT_ONCE)):
+                number, noise = min(rows - first, ROWS_AT_ONCE), seed_of(part, seed)
+                drawn = flow.sample(number, said, temperature=temperature, balance=balance, random_state=noise)
+                write(escaped(to_arrow(drawn), formulas, trusted))
     elif given or balance or temperature != 1:
         name = "given" if given else "balance" if balance else "temperature"
         raise ValueError(f"{name}: got it for a model of `tessella train` in {model}; expected one of `tessella fit`")

@@ -19,11 +19,11 @@ def score(
     json: bool = False,
     csv: Annotated[CsvOptions, tyro.conf.arg(name="")] = CsvOptions(),  # noqa: B008  # it is frozen
 ) -> None:
-    """Log-likelihood of every row of a file, in nats; the file is read in pieces and may be larger than memory.
+    """Log-likelihood of every row of a file or folder, in nats; it is read in pieces and may be larger than memory.
 
     Args:
         model: folder that `tessella fit` made.
-        data: a CSV or Parquet file with the same columns.
+        data: a CSV or Parquet file with the same columns, or a folder of Parquet files.
         out: CSV file for the scores, one line a row; without it only the summary is printed.
         unseen: values that training did not see, and the model gives no probability: error stops there; missing takes
             them for missing, where training saw missing values; skip leaves their rows out, with an empty line in the
@@ -44,11 +44,11 @@ def score(
         stack.enter_context(watching("rows scored", fitted.file.rows, visible=not json))
         if file:
             file.write("log_likelihood\n")
-        for piece, kept, first in fitted.pieces():
-            values = np.full(len(kept), np.nan)
-            with fitted.checked.naming_rows(first):
-                values[kept] = fitted.flow.score_samples(piece) if len(piece) else ()
-            total, rows = total + float(np.nansum(values)), rows + len(piece)
+        for piece in fitted.pieces():
+            values = np.full(len(piece.kept), np.nan)
+            with fitted.checked.naming_rows(piece.first):
+                values[piece.kept] = fitted.flow.score_samples(piece.table) if len(piece.table) else ()
+            total, rows = total + float(np.nansum(values)), rows + len(piece.table)
             if file:
                 file.writelines("\n" if value != value else f"{value:.6f}\n" for value in values.tolist())
         if rows == 0:
@@ -73,7 +73,7 @@ def anomalies(
 
     Args:
         model: folder that `tessella fit` made.
-        data: a CSV or Parquet file with the same columns.
+        data: a CSV or Parquet file with the same columns, or a folder of Parquet files.
         top: how many rows.
         unseen: values that training did not see, and the model gives no probability: error stops there; missing takes
             them for missing, where training saw missing values; skip leaves their rows out.
@@ -86,14 +86,16 @@ def anomalies(
     if top < 1:
         raise ValueError(f"top: got {top}; expected at least 1")
     fitted = opened(model, data, csv, unseen, visible=not json)
-    table, kept = fitted.whole()
-    with (
-        watching("rows scored, and rows changed to see why", None, visible=not json),
-        fitted.checked.naming_rows(0),
-    ):
-        found = fitted.flow.anomalies(table, top=top).to_pylist()
-    places = kept.nonzero()[0].tolist()
-    found = [{**row, "row": places[row["row"]]} for row in found]
+    found: list[dict[str, Any]] = []
+    with watching("rows scored, and rows changed to see why", None, visible=not json):
+        for piece in fitted.pieces():
+            with fitted.checked.naming_rows(piece.first):
+                odd = fitted.flow.anomalies(piece.table, top=top).to_pylist() if len(piece.table) else []
+            places = (piece.first + piece.kept.nonzero()[0]).tolist()
+            found += [{**row, "row": places[row["row"]]} for row in odd]
+            found = sorted(found, key=lambda row: -row["surprise"])[:top]
+    if not found:
+        raise ValueError(f"{data}: got no rows{' that can be scored' * (unseen == 'skip')}; expected at least one")
     if json:
         print(dumps(found, indent=1))
         return

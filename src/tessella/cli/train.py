@@ -1,7 +1,6 @@
 """`tessella train`."""
 
 import argparse
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -82,13 +81,14 @@ def _train_into(out: Path, run: TrainCommand) -> None:
     from tessella.paper.figures.training import draw_training_curve
     from tessella.runs import DataConfig, RunConfig, train_run
     from tessella.training import RunFolder
+    from tessella.training.processes import own_rank
 
     data = DataConfig(run.data, run.simulated)
     table = find_table(data)
     training = replace(run.training, time_budget=60 * run.minutes) if run.minutes else run.training
     config = RunConfig(data, run.model, training, run.preset)
     trained, result = train_run(config, table, out, VALIDATIONS if run.minutes else None)
-    if int(os.environ.get("LOCAL_RANK", "0")) > 0:  # a further process of the same run
+    if own_rank():  # a further process of the same run
         return
     kind = "value" if getattr(trained.model, "exact", False) else "bound"
     print(f"{table.name}: validation {kind} {result.best_validation:.4f} nats at step {result.best_step:,}")

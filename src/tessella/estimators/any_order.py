@@ -6,13 +6,14 @@ from dataclasses import dataclass, replace
 import torch
 
 from tessella.baselines.choosing import MOST_ROWS, fit_mixture
-from tessella.contracts import Batch
+from tessella.contracts import Batch, Stream
 from tessella.data import Encoding, Rows
 from tessella.estimators.coding import CodedRows, Codes, number_distributions
 from tessella.estimators.learning import Plan, limited_epochs, on_gpu, train_by_plan
 from tessella.estimators.network import Learned, mean_nll
 from tessella.estimators.settings import Settings
 from tessella.models import AutoregressiveConfig, AutoregressiveTable, CategoricalMixtureConfig
+from tessella.nets.ragged import ragged_cells
 from tessella.training.config import Optimizer
 
 CODES = 16  # of a number, about, in a mixture
@@ -22,6 +23,7 @@ LONG = 1800.0  # seconds, in which a CPU trains a larger network
 ORDERS, ROWS_FOR_ORDERS = (1, 4, 16), 1000  # numbers of orders tried, as long as more are better
 NOTICEABLE = 0.02  # nats per row that more orders must bring
 ROWS_FOR_START, ROWS_FOR_VALUE = 500_000, 20_000  # at most: for bins and frequencies, to judge a model by
+FEWEST_FOR_VALUE, LOGITS_FOR_VALUE = 1000, 2**29  # fewer, but so many, where there are very many categories
 
 
 @dataclass(frozen=True)
@@ -54,10 +56,19 @@ def effort(rows: int, gpu: bool, seconds: float | None = None) -> Effort:
 
 
 def learn_autoregressive(
-    encoding: Encoding, settings: Settings, rows: tuple[Batch, Batch], plan: Plan, began: float
+    encoding: Encoding,
+    settings: Settings,
+    rows: tuple[Batch, Batch],
+    plan: Plan,
+    began: float,
+    stream: Stream | None = None,
 ) -> Learned:
-    """One causal transformer for every order, which begins as independent columns; never worse than those."""
-    chosen = effort(len(rows[0][0]), on_gpu(plan.device), plan.time_budget)
+    """One causal transformer for every order, which begins as independent columns; never worse than those.
+
+    Where there is a stream, it learns from that, and the training rows are some of it to begin with.
+    """
+    source = Rows(*rows[0]) if stream is None else stream
+    chosen = effort(len(source), on_gpu(plan.device), plan.time_budget)
     size = settings.width or chosen.width, settings.layers or chosen.layers, chosen.dropout
     train, validation = (_some(batch, ROWS_FOR_START) for batch in rows)
     order = sorted(range(len(encoding.variables)), key=encoding.variables.__getitem__)
@@ -65,12 +76,13 @@ def learn_autoregressive(
     model, config = started.model, started.config
     assert isinstance(model, AutoregressiveTable)
     assert isinstance(config, AutoregressiveConfig)
-    watched = _some(rows[1], ROWS_FOR_VALUE)
+    few = max(FEWEST_FOR_VALUE, LOGITS_FOR_VALUE // ragged_cells(model.density.counts))
+    watched = _some(rows[1], min(few, ROWS_FOR_VALUE))
     before = mean_nll(model, watched, plan.seed)
     weights = {name: weight.clone() for name, weight in model.state_dict().items()}
     tuned = replace(settings.tuned(plan, chosen.learning_rate, chosen.batch_size), optimizer=chosen.optimizer)
-    plan = limited_epochs(tuned, len(rows[0][0]), chosen.epochs, FEWEST_STEPS)
-    result, history = train_by_plan(model, (Rows(*rows[0]), Rows(*rows[1])), plan, time.perf_counter() - began)
+    plan = limited_epochs(tuned, len(source), chosen.epochs, FEWEST_STEPS)
+    result, history = train_by_plan(model, (source, Rows(*rows[1])), plan, time.perf_counter() - began)
     after = _with_best_orders(model, watched, plan.seed)
     if after > before:  # training looks at some of these rows only
         model.load_state_dict(weights)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import torch
 
 from tessella.baselines import BlockAutoregressiveMixture
-from tessella.contracts import Batch
+from tessella.contracts import Batch, Stream
 from tessella.data import Encoding, Rows, TableShape
 from tessella.dequantizers import ConditionalNoise
 from tessella.dequantizers.components import MOST, component_counts
@@ -27,14 +27,24 @@ CODES = 48  # of a number, about, in groups of columns
 COMPONENTS, NUMBERS, LAYERS = 8, 1024, 2  # of a group's mixture, but not so many probabilities of a column
 BLOCKS_RATE, FLOW_RATE, BATCH = 4e-3, 1e-3, 64  # peaks of the learning rate, rows per update
 SHARE_FOR_MIXTURE = 0.2  # of the time budget
+STREAMED: tuple[Density, ...] = ("auto", "autoregressive")  # what learns from tables larger than memory
 NOTICEABLE = 2e-3  # nats per row by which a flow must beat the mixture that it began as
 
 
-def learn(encoding: Encoding, settings: Settings, rows: tuple[Batch, Batch], plan: Plan) -> Learned:
-    """Start and train a model on (training, validation) rows."""
+def learn(
+    encoding: Encoding, settings: Settings, rows: tuple[Batch, Batch], plan: Plan, stream: Stream | None = None
+) -> Learned:
+    """Start and train a model on (training, validation) rows; or train on a stream, of which the first are some."""
     began = time.perf_counter()
+    if stream is not None and settings.density not in STREAMED:
+        raise ValueError(
+            f"density: got {settings.density!r} for a table that is larger than memory; expected one of "
+            f"{', '.join(STREAMED)}"
+        )
     with single_precision(), fork_rng(torch.device("cpu")):
         torch.manual_seed(derived_seed(plan.seed, "model"))
+        if stream is not None:
+            return learn_autoregressive(encoding, settings, rows, plan, began, stream)
         return _LEARNERS[settings.density](encoding, settings, rows, plan, began)
 
 

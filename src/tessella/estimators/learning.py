@@ -15,11 +15,12 @@ import torch
 from torch import nn
 
 from tessella.configs import from_json, to_json
-from tessella.contracts import Source
+from tessella.contracts import Examples, Source, Stream
 from tessella.folders import read_json
 from tessella.training import FitResult, NonFiniteError, RunFolder, Trainable, TrainingConfig, fit
 from tessella.training.budget import within_budget
 from tessella.training.config import Optimizer, check_threads
+from tessella.training.processes import Processes
 from tessella.training.randomness import derived_seed
 from tessella.training.threads import uncontended, using
 
@@ -50,6 +51,8 @@ class Plan:
     validation_rows: int | None = None
     checkpoints: Path | None = None
     """Folder for the state of training, from which the same plan for the same rows continues; None: a temporary one."""
+    processes: int = 1
+    """That train together, each of which has this plan."""
 
 
 def limited_epochs(plan: Plan, rows: int, epochs: int = EPOCHS, fewest: int = FEWEST_STEPS) -> Plan:
@@ -69,7 +72,7 @@ def dropout(rows: int) -> float:
 
 
 def train_by_plan(
-    model: Trainable, rows: tuple[Source, Source], plan: Plan, spent: float = 0.0
+    model: Trainable, rows: tuple[Examples, Source], plan: Plan, spent: float = 0.0
 ) -> tuple[FitResult, list[dict[str, Any]]]:
     """Train on (training, validation) rows; how it went, and its curve.
 
@@ -77,7 +80,7 @@ def train_by_plan(
         spent: seconds of the plan's time budget that are gone already.
     """
     about = {} if plan.checkpoints is None else _about(model, rows, plan)
-    with _folder(plan) as folder:
+    with _together(plan) as folder:
         config, pace = _begun(folder, about), None
         resume = config is not None
         if config is None:
@@ -93,6 +96,19 @@ def train_by_plan(
                 f"{config.learning_rate}, or look for extreme numbers in the table"
             ) from None
         return result, RunFolder(folder).read_metrics()
+
+
+@contextmanager
+def _together(plan: Plan) -> Iterator[Path]:
+    """The folder of a run, the same in all of its processes, until all of them are done with it."""
+    if plan.processes == 1:
+        with _folder(plan) as folder:
+            yield folder
+        return
+    processes = Processes(_config(plan))
+    with _folder(plan) as folder:
+        yield Path(processes.agreed(str(folder)))
+        processes.wait()
 
 
 @contextmanager
@@ -114,15 +130,17 @@ def _begun(folder: Path, about: dict[str, Any]) -> TrainingConfig | None:
     return from_json(TrainingConfig, there["training"]) if there.get("run") == about else None
 
 
-def _about(model: Trainable, rows: tuple[Source, Source], plan: Plan) -> dict[str, Any]:
+def _about(model: Trainable, rows: tuple[Examples, Source], plan: Plan) -> dict[str, Any]:
     """What makes a run the same: what was asked for, the shape of the model, the rows."""
     assert isinstance(model, nn.Module)
     shapes = {name: list(weight.shape) for name, weight in model.state_dict().items()}
     return {"asked": to_json(_config(plan)), "model": shapes, "rows": [_digest(part) for part in rows]}
 
 
-def _digest(rows: Source) -> str:
+def _digest(rows: Examples) -> str:
     """Of all of them, in their order."""
+    if isinstance(rows, Stream):
+        return rows.digest
     found = sha256()
     for part in rows.batch(torch.arange(len(rows))):
         found.update(part.contiguous().cpu().numpy().data)
@@ -132,7 +150,7 @@ def _digest(rows: Source) -> str:
 def _config(plan: Plan) -> TrainingConfig:
     return TrainingConfig(
         steps=STEPS if plan.max_steps is None else plan.max_steps,
-        batch_size=plan.batch_size,
+        batch_size=plan.batch_size + -plan.batch_size % plan.processes,
         learning_rate=plan.learning_rate,
         optimizer=plan.optimizer,
         patience=PATIENCE,
@@ -142,6 +160,7 @@ def _config(plan: Plan) -> TrainingConfig:
         accelerator=plan.device,
         progress=plan.progress,
         threads=plan.threads,
+        devices=plan.processes,
     )
 
 

@@ -1,6 +1,6 @@
 """`TabularFlow`: one joint likelihood for the rows of a table."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -13,13 +13,13 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from tessella import configs
-from tessella.contracts import Batch
+from tessella.contracts import Batch, Stream
 from tessella.data import Column, Encoding, Rows
 from tessella.data.tables.columns import learn
 from tessella.data.tables.described import read_encoding
 from tessella.data.tables.values import Value, shown
 from tessella.dequantizers import VoronoiCells
-from tessella.estimators import frames, saving
+from tessella.estimators import frames, saving, streaming
 from tessella.estimators.anomalies import contributions, oddness, reasons
 from tessella.estimators.asking import Asked
 from tessella.estimators.coding import CodedRows, Codes
@@ -40,6 +40,7 @@ from tessella.models import AutoregressiveTable, BlocksConfig, TableConfig
 from tessella.models.restoring import restored
 from tessella.progress import Progress
 from tessella.training import StopReason
+from tessella.training.processes import launched, own_rank
 
 MANY_CELLS = 100_000  # of a table that takes a while to prepare
 MOST_SAMPLES = 100_000  # of a bound
@@ -95,6 +96,8 @@ class TabularFlow(Asked, DensityMixin, BaseEstimator):
         unseen: what to do with a category that training did not see: "error", or "missing" to take it for missing.
         device: "auto", "cpu" or "cuda".
         threads: of training on a CPU; None: as many as short trials find fastest, again when the pace collapses.
+        memory: gigabytes that a table in Parquet files may take; a larger one is streamed. None: half of what the
+            machine has.
         random_state: fixes split, training, scores and samples; to the last digit, where `threads` is fixed too.
         progress: show a progress bar.
 
@@ -109,7 +112,8 @@ class TabularFlow(Asked, DensityMixin, BaseEstimator):
         config_: everything that was chosen about the model.
         components_: of the mixture that the model is or began as, the last of them a background component for rows that
             belong to no other; of each group's; 0 of "autoregressive".
-        parts_: positions of the "train", "validation" and "test" rows; not saved.
+        parts_: positions of the "train", "validation" and "test" rows, where the table was streamed those of the rows
+            that were kept; not saved.
         history_: step, seconds, loss and validation value (nats per row) during training.
         initial_validation_: mean negative log-likelihood of validation rows before the first update, in nats.
         best_validation_: the same, or an upper bound of it, of the fitted model; never more.
@@ -147,6 +151,7 @@ class TabularFlow(Asked, DensityMixin, BaseEstimator):
         unseen: Literal["error", "missing"] = "error",
         device: Device = "auto",
         threads: int | None = None,
+        memory: float | None = None,
         random_state: Any = None,
         progress: bool = True,
     ):
@@ -168,11 +173,21 @@ class TabularFlow(Asked, DensityMixin, BaseEstimator):
         self.unseen = unseen
         self.device = device
         self.threads = threads
+        self.memory = memory
         self.random_state = random_state
         self.progress = progress
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn the distribution of the rows of a pandas, polars or pyarrow table or a 2-D array; `y` is ignored."""
+        """Learn the distribution of the rows of a pandas, polars or pyarrow table or a 2-D array; `y` is ignored.
+
+        X may also be the path of a Parquet file, or of a folder of such files. Where these would take more than
+        `memory`, they are streamed: row groups are read in a random order, and the rows of a few of them mixed; at most
+        50,000 rows are held out for validation, and for the test, by a hash of their places; atoms and bins of numbers
+        are those of 200,000 rows; the density is "autoregressive".
+
+        In a program that `torchrun` started, its processes learn together, a share of each batch each, and all of them
+        have the model at the end. `random_state` must be a number then, the same in all of them.
+        """
         return self._fit(X, None)
 
     def fit_resumable(self, X: Any, checkpoints: Path | str) -> Self:
@@ -185,19 +200,19 @@ class TabularFlow(Asked, DensityMixin, BaseEstimator):
     @limited_threads
     def _fit(self, X: Any, checkpoints: Path | None) -> Self:
         self._check_parameters()
-        frame = frames.read(X)
-        frames.check_rows(frame, least=2)
-        kinds = self._kinds(frame)
-        self._describe(frame.layout, self._learned(frame, kinds))
+        if launched() > 1 and not isinstance(self.random_state, int | np.integer):
+            raise ValueError(
+                f"random_state: got {self.random_state!r} in one of {launched()} processes; expected a number, the "
+                "same in all of them"
+            )
         self.schema_: Mapping[str, Any] | None = None
         self.seed_ = int(check_random_state(self.random_state).randint(2**31 - 1))
-        rows = Rows(*self.encoding_.encode(frame.columns))
-        self.parts_ = split_rows(len(rows), self.seed_, self.validation_fraction, self.test_fraction)
-        used = [torch.from_numpy(self.parts_[name]) for name in ("train", "validation")]
         self.samples_ = self.samples or SAMPLES
-        learned = train(
-            self.encoding_, self._settings(), (rows.batch(used[0]), rows.batch(used[1])), self._plan(checkpoints)
-        )
+        table = streaming.opened(X, self.memory)
+        if isinstance(table, streaming.Pieces):
+            table = self._surveyed(table)
+        rows, stream = self._streamed(table) if isinstance(table, streaming.Survey) else self._whole(table)
+        learned = train(self.encoding_, self._settings(), rows, self._plan(checkpoints), stream)
         self.model_, self.config_, self.density_ = learned.model, learned.config, learned.kind
         self.groups_ = self.config_.groups if isinstance(self.config_, BlocksConfig) else 0
         self.start_, self.exact_, self.components_ = learned.start, self.model_.exact, components_of(self.model_)
@@ -310,6 +325,7 @@ class TabularFlow(Asked, DensityMixin, BaseEstimator):
     def _check_parameters(self) -> None:
         check_settings(self.device, self.time_budget, self.validation_fraction, self.threads, self.random_state)
         self._settings()
+        streaming.budget(self.memory)
         if self.samples is not None:
             self._samples(self.samples)
         if self.unseen not in ("error", "missing"):
@@ -317,6 +333,35 @@ class TabularFlow(Asked, DensityMixin, BaseEstimator):
         if not 0 <= self.test_fraction < 1 - self.validation_fraction:
             least = f"0 <= test_fraction < {1 - self.validation_fraction}"
             raise ValueError(f"test_fraction: got {self.test_fraction}; expected {least}")
+
+    def _surveyed(self, pieces: streaming.Pieces) -> streaming.Survey:
+        """What a pass over a table that is larger than memory finds."""
+        kinds = self._kinds([str(label) for label in pieces.layout.labels], pieces.categorical)
+        return streaming.survey(pieces, kinds, self.seed_, self.validation_fraction, self.test_fraction, self._visible)
+
+    @property
+    def _visible(self) -> bool:
+        """Whether this process shows progress: the first of those that `torchrun` started."""
+        return self.progress and own_rank() == 0
+
+    def _whole(self, X: Any) -> tuple[tuple[Batch, Batch], None]:
+        """Training and validation rows of a frame."""
+        frame = frames.read(X)
+        frames.check_rows(frame, least=2)
+        kinds = self._kinds(frame.names, frame.categorical)
+        self._describe(frame.layout, self._learned(frame, kinds))
+        rows = Rows(*self.encoding_.encode(frame.columns))
+        self.parts_ = split_rows(len(rows), self.seed_, self.validation_fraction, self.test_fraction)
+        train, validation = (rows.batch(torch.from_numpy(self.parts_[name])) for name in ("train", "validation"))
+        return (train, validation), None
+
+    def _streamed(self, survey: streaming.Survey) -> tuple[tuple[Batch, Batch], Stream]:
+        """Some training rows and those for validation, and all training rows as they come."""
+        self._kinds([sketch.name for sketch in survey.sketches], ())
+        self._describe(survey.pieces.layout, survey.columns())
+        self.parts_ = survey.parts
+        stream = streaming.TableStream(survey, self.encoding_, self.memory)
+        return (survey.batch(self.encoding_, "train"), survey.batch(self.encoding_, "validation")), stream
 
     def _describe(self, layout: frames.Layout, columns: tuple[Column, ...]) -> None:
         self.layout_, self.columns_, self.encoding_ = layout, columns, Encoding(columns)
@@ -328,17 +373,17 @@ class TabularFlow(Asked, DensityMixin, BaseEstimator):
     def _learned(self, frame: frames.Frame, kinds: Mapping[str, str]) -> tuple[Column, ...]:
         """What there is to know about each column before training."""
         found, many = [], frame.rows * len(frame.columns) >= MANY_CELLS
-        with Progress("columns prepared", len(frame.columns), self.progress and many, keep=False) as progress:
+        with Progress("columns prepared", len(frame.columns), self._visible and many, keep=False) as progress:
             for name, values in zip(frame.names, frame.columns, strict=True):
                 found.append(learn(name, values, kinds.get(name), frame.orders.get(name)))
                 progress.move(len(found))
         return tuple(found)
 
-    def _kinds(self, frame: frames.Frame) -> dict[str, str]:
-        kinds = dict.fromkeys(frame.categorical, "categorical") | dict(self.column_types or {})
-        unknown = [name for name in kinds if name not in frame.names]
+    def _kinds(self, names: Sequence[str], categorical: Sequence[str]) -> dict[str, str]:
+        kinds = dict.fromkeys(categorical, "categorical") | dict(self.column_types or {})
+        unknown = [name for name in kinds if name not in names]
         if unknown:
-            raise ValueError(f"column_types: got {shown(unknown)}; expected columns, which are {shown(frame.names)}")
+            raise ValueError(f"column_types: got {shown(unknown)}; expected columns, which are {shown(names)}")
         return kinds
 
     def _plan(self, checkpoints: Path | None) -> Plan:
@@ -347,9 +392,10 @@ class TabularFlow(Asked, DensityMixin, BaseEstimator):
             device=self.device,
             max_steps=self.max_steps,
             time_budget=self.time_budget,
-            progress=self.progress,
+            progress=self._visible,
             threads=self.threads,
             checkpoints=checkpoints,
+            processes=launched(),
         )
 
     def _settings(self) -> Settings:

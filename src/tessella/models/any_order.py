@@ -14,6 +14,7 @@ from tessella.progress import counted
 
 NUMBERS_AT_ONCE = {"cpu": 2**21}  # a few times what the cache of a core holds
 NUMBERS_ELSEWHERE = 2**28
+FEWEST_AT_ONCE, MOST_LOGITS = 64, 2**26  # rows share the tables of their columns, which may have a million categories
 NUMBERS_DRAWN_AT_ONCE = {"cpu": 2**23}  # what cores share; with fewer rows the time is that of starting operations
 FEWEST_DRAWN = 256
 ORDERS_SEED = 2026
@@ -182,14 +183,18 @@ class AutoregressiveTable(nn.Module):
 
     @property
     def _rows_at_once(self) -> int:
-        numbers = 12 * self.density.columns * self.density.net.width + 3 * ragged_cells(self.density.counts)
-        return max(1, NUMBERS_AT_ONCE.get(self.device.type, NUMBERS_ELSEWHERE) // numbers)
+        logits = ragged_cells(self.density.counts)
+        numbers = 12 * self.density.columns * self.density.net.width + 3 * logits
+        most = NUMBERS_AT_ONCE.get(self.device.type, NUMBERS_ELSEWHERE) // numbers
+        return max(1, most, min(FEWEST_AT_ONCE, MOST_LOGITS // logits))
 
     @property
     def _rows_drawn_at_once(self) -> int:
         """As many as leave the keys and values of a layer, and the probabilities of a column, in the cache."""
-        numbers = 2 * self.density.columns * self.density.net.width + 3 * max(self.density.counts)
-        return max(FEWEST_DRAWN, NUMBERS_DRAWN_AT_ONCE.get(self.device.type, NUMBERS_ELSEWHERE) // numbers)
+        largest = max(self.density.counts)
+        numbers = 2 * self.density.columns * self.density.net.width + 3 * largest
+        most = NUMBERS_DRAWN_AT_ONCE.get(self.device.type, NUMBERS_ELSEWHERE) // numbers
+        return max(1, most, min(FEWEST_DRAWN, MOST_LOGITS // largest))
 
     def _check_columns(self, name: str, columns: Sequence[int]) -> None:
         if len(set(columns)) < len(columns) or not all(0 <= column < self.density.columns for column in columns):

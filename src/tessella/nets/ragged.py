@@ -61,6 +61,9 @@ class _Rectangle(nn.Module):
     def __init__(self, counts: Sequence[int], variables: Sequence[int]):
         super().__init__()
         own, count = torch.tensor(variables), torch.tensor(list(counts))
+        self.alone = (
+            slice(sum(counts[: variables[0]]), sum(counts[: variables[0] + 1])) if len(variables) == 1 else None
+        )
         category = torch.arange(int(count[own].max()))
         absent = category >= count[own, None]
         entry = ((count.cumsum(0) - count)[own, None] + category).masked_fill(absent, 0)
@@ -69,6 +72,9 @@ class _Rectangle(nn.Module):
 
     def forward(self, states: Tensor, weight: Tensor, bias: Tensor, codes: Tensor) -> Tensor:
         """Of the states (B, n, width) and codes (B, n) of these variables: (B, n)."""
+        if self.alone is not None:  # its tables are part of the others as they are: a million rows are not copied
+            logits = functional.linear(states[:, 0], weight[self.alone], bias[self.alone])
+            return -functional.cross_entropy(logits, codes[:, 0], reduction="none")[:, None]
         table = functional.embedding(self.entry, weight)  # (n, K, width)
         added = functional.embedding(self.entry, bias[:, None])[..., 0].masked_fill(self.absent, -torch.inf)
         logits = torch.baddbmm(added[:, None], states.transpose(0, 1), table.transpose(1, 2))  # (n, B, K)

@@ -1,6 +1,5 @@
 """One run: data + model + training -> run folder, and back."""
 
-import os
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -26,6 +25,7 @@ from tessella.models import FlowConfig, StartOptions, TableConfig, TableModel
 from tessella.models.restoring import restored
 from tessella.training import FitResult, RunFolder, TrainingConfig, fit
 from tessella.training.budget import within_budget
+from tessella.training.processes import own_rank
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def claimed_for_run(folder: Path) -> AbstractContextManager[None]:
 
     Whoever reads data for a run claims the folder before that: it can be written, and is nobody else's.
     """
-    return RunFolder(folder, writes=int(os.environ.get("LOCAL_RANK", "0")) == 0).claimed()
+    return RunFolder(folder, writes=own_rank() == 0).claimed()
 
 
 def _train(config: RunConfig, table: Table, folder: Path, validations: int | None) -> tuple[TrainedRun, FitResult]:

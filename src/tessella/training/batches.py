@@ -3,8 +3,9 @@
 import torch
 from torch import Tensor
 
-from tessella.contracts import Batch, Source
+from tessella.contracts import Batch, Examples, Source, Stream
 from tessella.training.randomness import derived_seed
+from tessella.training.windows import WindowBatches
 
 
 class Batches:
@@ -53,6 +54,28 @@ class Batches:
             self._epoch, self._order = epoch, torch.randperm(len(self.source), generator=generator).to(self.device)
         start = index * self.size + self.rank * self.share
         return self.source.batch(self._order[start : start + self.share])
+
+
+def batches_of(
+    examples: Examples, batch_size: int, seed: int, rank: int, processes: int, device: torch.device
+) -> Batches | WindowBatches:
+    """The batches of a source that is on the device, or of a stream."""
+    if isinstance(examples, Stream):
+        return WindowBatches(examples, batch_size, seed, rank, processes, device)
+    return Batches(examples, batch_size, seed, rank, processes, device)
+
+
+def placed(examples: Examples, device: torch.device) -> Examples:
+    """The same examples: a source on the device as a whole, a stream where it is."""
+    return examples if isinstance(examples, Stream) else examples.to(device)
+
+
+def check_examples(name: str, examples: object) -> None:
+    """`examples` are a source or a stream, and there is one."""
+    if not isinstance(examples, Stream):
+        check_source(name, examples)
+    elif len(examples) == 0:
+        raise ValueError(f"{name}: got an empty {type(examples).__name__}; expected at least one row")
 
 
 def check_source(name: str, source: object) -> None:

@@ -5,11 +5,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from tessella.contracts import Source, Trainable
+import torch
+
+from tessella.contracts import Examples, Source, Trainable
 from tessella.folders import read_json
 from tessella.training.config import TrainingConfig
 from tessella.training.folder import RunFolder
 from tessella.training.pace import Pace, measure_pace
+from tessella.training.processes import Processes
 
 UNPLANNED = 2  # validations: before the first update, and where time ends a run
 LEAST = 1e-3  # seconds of a budget that is spent already
@@ -19,7 +22,7 @@ AHEAD = 3  # times the steps that a trial has room for, where the clock decides:
 def within_budget(
     config: TrainingConfig,
     make: Callable[[], Trainable],
-    train: Source,
+    train: Examples,
     validation: Source,
     *,
     validations: int,
@@ -53,10 +56,19 @@ def within_budget(
             pace = measure_pace(make(), train, validation, config)
             gone = 0.0 if spent is None else spent + time.perf_counter() - began
             left = max(config.time_budget - gone, LEAST)
-            config, steps = replace(config, time_budget=left), pace.steps_within(left, validations + UNPLANNED)
+            steps = _agreed(pace.steps_within(left, validations + UNPLANNED), config)
+            config = replace(config, time_budget=left)
             ahead = 1 if spent is None else AHEAD
     steps, most = (number if max_steps is None else min(number, max_steps) for number in (steps, ahead * steps))
     return replace(_with_steps(config, steps, validations), steps=most, checkpoint_every=most), pace
+
+
+def _agreed(steps: int, config: TrainingConfig) -> int:
+    """Steps that all processes of a run have room for."""
+    if config.devices == 1:
+        return steps
+    processes = Processes(config)
+    return int(processes.reduce(torch.tensor(steps, device=processes.device), "min"))
 
 
 def _with_steps(config: TrainingConfig, steps: int, validations: int) -> TrainingConfig:

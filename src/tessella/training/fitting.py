@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from tessella.contracts import Source, Trainable
-from tessella.training.batches import check_source
+from tessella.contracts import Examples, Source, Stream, Trainable
+from tessella.training.batches import check_examples, check_source
 from tessella.training.config import TrainingConfig
 from tessella.training.folder import RunFolder, load_best
 from tessella.training.interruption import Interruption
@@ -25,7 +25,7 @@ from tessella.version import __version__
 
 def fit(
     model: Trainable,
-    train: Source,
+    train: Examples,
     validation: Source,
     config: TrainingConfig,
     folder: Path | str,
@@ -41,18 +41,21 @@ def fit(
     state and returns with `stopped="interrupted"`.
 
     The resume state is written every `checkpoint_every` steps and every `checkpoint_seconds`, at each improvement, and
-    when the run stops; never without looking first whether every loss and gradient so far was finite (`NonFiniteError`
-    otherwise), which happens each step on the CPU and each `log_every` steps on a GPU. While it trains, the folder is
-    this process's (`BusyFolderError` for others). A run that its time budget stops validates once more, and
-    can be continued with a larger budget; the learning rate follows the steps, not the budget.
+    when the run stops; where that takes more than a second, seconds and improvements wait until a twentieth of the time
+    is spent on it at most. It is never written without looking first whether every loss and gradient so far was finite
+    (`NonFiniteError` otherwise), which happens each step on the CPU and each `log_every` steps on a GPU. While it
+    trains, the folder is this process's (`BusyFolderError` for others). A run that its time budget stops validates once
+    more, and can be continued with a larger budget; the learning rate follows the steps, not the budget.
 
-    With `devices` > 1 the calling script is started once more for each further device; `fit` returns in all of them.
+    With `devices` > 1 the calling script is started once more for each further device, unless `torchrun` has started
+    as many processes already; `fit` returns in all of them.
 
     Args:
         model: see `Trainable`. Training starts from its weights: seed its construction if a restart shall repeat it. It
             comes back on the training device, in evaluation mode.
-        train: a source of batches, `Rows(x)` for rows x of a table; moved to the device as a whole.
-        validation: one of the same kind.
+        train: a source of batches, `Rows(x)` for rows x of a table, moved to the device as a whole; or a stream, of
+            which some groups are in memory at a time.
+        validation: a source of the same kind of rows.
         config: how to train.
         folder: the run folder, see `training.folder`.
         about: what else `config.json` shall say about the run (model, data), in JSON's types; part of its identity.
@@ -122,16 +125,24 @@ def _conclude(model: nn.Module, folder: RunFolder, processes: Processes, stopped
     )
 
 
-def _checked(model: Trainable, train: Source, validation: Source) -> nn.Module:
+def _checked(model: Trainable, train: Examples, validation: Source) -> nn.Module:
     """The model as a module; the sources have examples, of one kind."""
     if not isinstance(model, nn.Module) or not isinstance(model, Trainable):
         raise TypeError(f"model: got {type(model).__name__}; expected an nn.Module with loss, nll and initialize")
-    check_source("train", train)
+    check_examples("train", train)
     check_source("validation", validation)
-    expected, came = _example(train), _example(validation)
+    if isinstance(train, Stream):
+        expected, came = _row_shapes(train), _row_shapes(validation)
+    else:
+        expected, came = _example(train), _example(validation)
     if came != expected:
         raise ValueError(f"validation: got rows of {came}; expected those of train, {expected}")
     return model
+
+
+def _row_shapes(examples: Examples) -> str:
+    """Shape of each tensor of one example, which nobody has to read for that."""
+    return " and ".join(f"shape {tuple(shape[1:])}" for shape in examples.shapes)
 
 
 def _example(source: Source) -> str:
@@ -141,7 +152,7 @@ def _example(source: Source) -> str:
 
 
 def _describe(
-    train: Source, validation: Source, config: TrainingConfig, about: Mapping[str, Any] | None
+    train: Examples, validation: Source, config: TrainingConfig, about: Mapping[str, Any] | None
 ) -> dict[str, Any]:
     """What `config.json` says, as it reads when it comes back from there."""
     description = {

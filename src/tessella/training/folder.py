@@ -145,6 +145,7 @@ class RunFolder:
         """Replace the resume state."""
         if not self.writes:
             return
+        self.save_again()
         self._unsaved_state = replace(state)
         with self._enduring(state.step):
             with open(self.metrics, "rb") as file:
@@ -153,11 +154,16 @@ class RunFolder:
             write_whole({self.resume: tensor_bytes(tensors, {"state": json.dumps(asdict(state))})})
             self._unsaved_state = None
 
+    def keep_model(self, weights: Mapping[str, Tensor], state: CheckpointState) -> None:
+        """Remember the best model, which is written with the next resume state: before that, as a kill loses both."""
+        if self.writes:
+            self.unsaved = {name: weight.clone() for name, weight in weights.items()}, replace(state)
+
     def save_model(self, weights: Mapping[str, Tensor], state: CheckpointState) -> None:
         """Replace the best model."""
         if not self.writes:
             return
-        self.unsaved = {name: weight.clone() for name, weight in weights.items()}, replace(state)
+        self.keep_model(weights, state)
         with self._enduring(state.step):
             about = {"step": str(state.best_step), "validation": repr(state.best_validation)}
             write_whole({self.model: tensor_bytes(weights, about)})
@@ -184,7 +190,7 @@ class RunFolder:
                 self.save_model(under("average/", self.tensors()), state)
 
     def save_again(self) -> None:
-        """Once more try to write the best model, where that failed."""
+        """Write the best model, where that failed or was put off."""
         if self.unsaved is not None:
             self.save_model(*self.unsaved)
 

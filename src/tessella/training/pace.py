@@ -10,8 +10,8 @@ import torch
 from torch import nn
 
 from tessella import checks
-from tessella.contracts import Source, Trainable
-from tessella.training.batches import Batches, check_source
+from tessella.contracts import Examples, Source, Trainable
+from tessella.training.batches import batches_of, check_examples, check_source, placed
 from tessella.training.config import TrainingConfig
 from tessella.training.learner import Learner
 from tessella.training.processes import Processes, accelerator_of
@@ -48,9 +48,11 @@ class Pace:
 
 
 def measure_pace(
-    model: Trainable, train: Source, validation: Source, config: TrainingConfig, initialize: bool = True
+    model: Trainable, train: Examples, validation: Source, config: TrainingConfig, initialize: bool = True
 ) -> Pace:
     """Train a copy of the model for a moment, exactly as `fit` would on one device; model and noise are left alone.
+
+    Where there are to be several processes, a batch is one process's share of it.
 
     On a CPU, where `config` does not say how many threads, 1, 2, 4, ... are tried, and the fastest number taken.
 
@@ -59,14 +61,15 @@ def measure_pace(
         initialize: False for a model that has been trained already.
     """
     assert isinstance(model, nn.Module)
-    check_source("train", train)
+    check_examples("train", train)
     check_source("validation", validation)
-    config = replace(config, accelerator=accelerator_of(config), devices=1)
+    share = max(1, config.batch_size // config.devices)
+    config = replace(config, accelerator=accelerator_of(config), devices=1, batch_size=share)
     processes = Processes(config)
     device = processes.device
     with fork_rng(device), using(torch.get_num_threads()), checks.values(False):
         trial = copy.deepcopy(model).to(device).train()
-        batches = Batches(train.to(device), config.batch_size, config.seed, device=device)
+        batches = batches_of(placed(train, device), config.batch_size, config.seed, 0, 1, device)
         if initialize:
             with torch.no_grad():
                 trial.initialize(*batches(0))

@@ -9,9 +9,9 @@ import torch
 from torch import nn
 
 from tessella import checks
-from tessella.contracts import Source, Trainable
+from tessella.contracts import Examples, Source, Stream, Trainable
 from tessella.progress import say
-from tessella.training.batches import Batches
+from tessella.training.batches import Batches, batches_of, placed
 from tessella.training.config import TrainingConfig
 from tessella.training.folder import CheckpointState, RunFolder
 from tessella.training.interruption import Interruption
@@ -23,8 +23,10 @@ from tessella.training.randomness import derived_seed, seed_noise
 from tessella.training.result import NonFiniteError, StopReason
 from tessella.training.threads import Watch, usable
 from tessella.training.validation import validation_subset
+from tessella.training.windows import WindowBatches
 
-RESTS = 20  # times as long as measuring the pace took, before it may be measured again
+RESTS = 20  # times as long as measuring the pace took, or saving, before it may be done again
+LONG = 1.0  # seconds, from which on saving rests
 
 
 def finished(state: CheckpointState, config: TrainingConfig) -> StopReason | None:
@@ -44,7 +46,7 @@ class Run:
     def __init__(
         self,
         model: Trainable,
-        train: Source,
+        train: Examples,
         validation: Source,
         config: TrainingConfig,
         processes: Processes,
@@ -52,15 +54,15 @@ class Run:
     ):
         assert isinstance(model, nn.Module)
         self.model, self.config, self.processes = model.to(processes.device).train(), config, processes
-        self.source, self.validation = train.to(processes.device), validation.to(processes.device)
+        self.source, self.validation = placed(train, processes.device), validation.to(processes.device)
         self.validation_rows = validation_subset(validation, config).to(processes.device)
         self.batches = self._batches(processes.rank, processes.number)
         self.visible = config.progress and processes.rank == 0
         self._interruption = interruption
 
-    def _batches(self, rank: int, processes: int) -> Batches:
+    def _batches(self, rank: int, processes: int) -> Batches | WindowBatches:
         config = self.config
-        return Batches(self.source, config.batch_size, config.seed, rank, processes, self.processes.device)
+        return batches_of(self.source, config.batch_size, config.seed, rank, processes, self.processes.device)
 
     def start(
         self, folder: RunFolder, description: Mapping[str, Any], state: CheckpointState | None, pace: Pace | None = None
@@ -81,6 +83,7 @@ class Run:
         folder.begin(description, state)
         self.folder = folder
         self._interrupted, self._spent, self._due, self._saved = False, self._share_spent(), False, time.monotonic()
+        self._saving, self._resting = 0.0, False
         if state is None:
             self._act(log=False, validate=True, save=True)
         elif self.visible:
@@ -88,8 +91,12 @@ class Run:
 
     @torch.no_grad()
     def _initialize(self) -> None:
-        """Show the model the whole first batch; all processes see the same rows and noise."""
-        first = self._batches(rank=0, processes=1)(0)
+        """Show the model the whole first batch; all processes see the same rows and noise.
+
+        Of a stream each sees its own rows, and has the weights of the first process then.
+        """
+        batches = self.batches if isinstance(self.source, Stream) else self._batches(rank=0, processes=1)
+        first = batches(0)
         seed_noise(derived_seed(self.config.seed, "initialize"), self.processes.device)
         self.model.initialize(*first)
 
@@ -180,13 +187,14 @@ class Run:
 
     def _look(self) -> None:
         """Where host, device and processes meet: a non-finite number, Ctrl-C and the clock concern all of them."""
-        late = time.monotonic() - self._saved >= self.config.checkpoint_seconds
-        seen = torch.tensor([self._interruption.requested, late, self._share_spent()], device=self.processes.device)
-        seen = torch.cat([self.learner.in_trouble()[None], seen])
-        trouble, interrupted, due, self._spent = self.processes.reduce(seen, "max").tolist()
+        since = time.monotonic() - self._saved
+        late, resting = since >= self.config.checkpoint_seconds, LONG < self._saving > since / RESTS
+        here = [self._interruption.requested, late, resting, self._share_spent()]
+        seen = torch.cat([self.learner.in_trouble()[None], torch.tensor(here, device=self.processes.device)])
+        trouble, interrupted, due, resting, self._spent = self.processes.reduce(seen, "max").tolist()
         if trouble:
             raise NonFiniteError(*self.learner.first_trouble(), self.folder.resume)
-        self._interrupted, self._due = bool(interrupted), bool(due)
+        self._interrupted, self._due, self._resting = bool(interrupted), bool(due and not resting), bool(resting)
 
     def _act(self, log: bool, validate: bool, save: bool) -> dict[str, float]:
         """Measure what is due, write it down, then save; what was measured."""
@@ -199,11 +207,17 @@ class Run:
         self.state.seconds = time.monotonic() - self._started
         if measured:
             self.folder.record(self.state.step, self.state.seconds, **measured)
+        if improved and self._resting and not save:  # tables of a million categories are gigabytes
+            self.folder.keep_model(self.learner.average.state_dict(), self.state)
+            return measured
+        began = time.monotonic()
         if improved or save:
             self.folder.save_resume(self.learner.state(), self.state)
-            self._saved = time.monotonic()
         if improved:
             self.folder.save_model(self.learner.average.state_dict(), self.state)
+        if improved or save:
+            self._saved = time.monotonic()
+            self._saving = self._saved - began
         return measured
 
     def _judge(self, validation: float) -> bool:

@@ -3,7 +3,7 @@
 from tessella.cli.files.dialect import CsvOptions
 from tessella.cli.files.reading import KINDS, TableFile, read_table
 from tessella.cli.files.schema import Schema
-from tessella.cli.files.writing import Formulas, escaped, is_formula, replacing, with_formulas, write_table
+from tessella.cli.files.writing import Formulas, escaped, is_formula, replacing, with_formulas, write_table, writing
 
 __all__ = [
     "KINDS",
@@ -17,4 +17,5 @@ __all__ = [
     "replacing",
     "with_formulas",
     "write_table",
+    "writing",
 ]

@@ -7,10 +7,12 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from tessella.cli.files.dialect import CsvOptions, Dialect, detect, line_of
 from tessella.cli.files.formats import TEXT
-from tessella.cli.files.schema import Inference, Schema, columns_to_leave_out
+from tessella.cli.files.schema import Inference, Schema, columns_to_leave_out, sketches_to_leave_out
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from tessella.estimators.streaming import ParquetTable, Survey
 
 ROWS_AT_ONCE = 20_000
 BYTES_AT_ONCE = 2**22
@@ -20,19 +22,27 @@ Part = TypeVar("Part")
 
 
 class TableFile:
-    """A CSV or Parquet file.
+    """A CSV or Parquet file, or a folder of Parquet files.
 
     Args:
-        path: of the file, which must be there.
+        path: of the file or folder, which must be there.
         options: how a CSV file is written, where that is known.
         visible: whether to show how much has been read.
     """
 
     def __init__(self, path: Path, options: CsvOptions | None = None, visible: bool = True):
         if not path.exists():
-            raise FileNotFoundError(f"{path}: no such file")
-        self.path, self.csv, self._options = path, ending(path) == ".csv", options or CsvOptions()
-        self._visible, self._size, self._done = visible, path.stat().st_size, 0
+            raise FileNotFoundError(f"{path}: no such file or folder")
+        self.path, self.csv, self._options = path, not path.is_dir() and ending(path) == ".csv", options or CsvOptions()
+        files = [path] if self.csv else self.parquet.files
+        self._visible, self._size, self._done = visible, sum(file.stat().st_size for file in files), 0
+
+    @cached_property
+    def parquet(self) -> "ParquetTable":
+        """What is no CSV file."""
+        from tessella.estimators.streaming import ParquetTable
+
+        return ParquetTable(self.path)
 
     @cached_property
     def dialect(self) -> Dialect:
@@ -51,7 +61,7 @@ class TableFile:
         from tessella.progress import each
 
         known = declared or {}
-        check_width(len(self.dialect.names) if self.csv else self._width)
+        check_width(len(self.dialect.names if self.csv else self.parquet.names))
         pieces = self._watched(self._raw_pieces())
         if not pieces:
             raise ValueError(f"{self.path}: got no rows; expected at least two")
@@ -65,6 +75,30 @@ class TableFile:
         notes += [f"column {name!r}: left out, {why}" for name, why in left_out.items()]
         schema = Schema(formats, left_out)
         return table.drop_columns(list(left_out)), schema, notes
+
+    def larger_than(self, memory: float | None) -> bool:
+        """Whether it has to be streamed, since fitted as a whole it would take more gigabytes; CSV files never are."""
+        from tessella.estimators.streaming import budget, estimate
+
+        return not self.csv and estimate(self.rows, len(self.parquet.names)) > budget(memory)
+
+    def survey(
+        self, declared: Mapping[str, str] | None, seed: int, validation: float, test: float
+    ) -> "tuple[Survey, Schema, list[str]]":
+        """`learn`, in one pass that leaves the table where it is.
+
+        Args:
+            declared: types of some columns.
+            seed: of the parts of the table.
+            validation, test: shares of the rows.
+        """
+        from tessella.estimators.streaming import survey
+
+        known = dict.fromkeys(self.parquet.categorical, "categorical") | dict(declared or {})
+        found = survey(self.parquet, known, seed, validation, test, self._visible)
+        left_out = sketches_to_leave_out(found.sketches, known)
+        notes = [f"column {name!r}: left out, {why}" for name, why in left_out.items()]
+        return found.without(left_out), Schema({}, left_out), notes
 
     def read(self, schema: Schema) -> "pa.Table":
         """The whole file by a schema."""
@@ -80,20 +114,11 @@ class TableFile:
             yield self._converted(piece, schema, first)
             first += len(piece)
 
-    @property
-    def _width(self) -> int:
-        """Columns of a Parquet file."""
-        import pyarrow.parquet
-
-        return int(pyarrow.parquet.read_metadata(self.path).num_columns)
-
     @cached_property
     def rows(self) -> int:
         """How many there are; of a CSV file about, since a cell may have several lines."""
         if not self.csv:
-            import pyarrow.parquet
-
-            return int(pyarrow.parquet.read_metadata(self.path).num_rows)
+            return len(self.parquet)
         with self.path.open("rb") as file:
             blocks = self._watched(self._counted_lines(file))
         return max(0, sum(blocks) - 1)  # without the header
@@ -137,11 +162,10 @@ class TableFile:
     def _batches(self) -> "Iterator[pa.RecordBatch]":
         import pyarrow as pa
         import pyarrow.csv
-        import pyarrow.parquet
 
         self._done = 0
         if not self.csv:
-            for batch in pyarrow.parquet.ParquetFile(self.path).iter_batches(ROWS_AT_ONCE):
+            for batch in self.parquet.batches(ROWS_AT_ONCE):
                 self._done += self._size * len(batch) // self.rows
                 yield batch
             return

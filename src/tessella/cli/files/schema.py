@@ -2,7 +2,7 @@
 
 import datetime
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tessella.data import Column
+    from tessella.data.tables.sketches import Sketch
 
 IDENTIFIER = 0.5  # share of different texts from which on a column names its rows
 SOME = 20  # texts that are looked at first
@@ -174,31 +175,48 @@ def _marks(different: "pa.Array") -> list[str]:
 
 def columns_to_leave_out(table: "pa.Table", declared: Mapping[str, str]) -> dict[str, str]:
     """Columns that number or name the rows or are empty, unless their type was declared; the reason of each."""
+    return _reasons({name: _counted(table[name]) for name in table.column_names if name not in declared})
+
+
+def sketches_to_leave_out(sketches: "Iterable[Sketch]", declared: Mapping[str, str]) -> dict[str, str]:
+    """The same of columns that were looked at piece by piece."""
+    return _reasons(
+        {
+            one.name: (one.rows - one.missing, len(one.counts) if one.texts else 0)
+            for one in sketches
+            if one.name not in declared
+        }
+    )
+
+
+def _counted(column: "pa.ChunkedArray") -> tuple[int, int]:
+    """Rows that have a value, and different texts."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+    different = pc.count_distinct(column, mode="only_valid").as_py() if text else 0
+    return len(column) - column.null_count, different
+
+
+def _reasons(counts: Mapping[str, tuple[int, int]]) -> dict[str, str]:
     found = {}
-    for name in table.column_names:
-        if name in declared:
-            continue
+    for name, (present, different) in counts.items():
         if INDEX.fullmatch(name):
             found[name] = f"the numbers of a data frame's rows; {KEEPS}"
-        elif table[name].null_count == len(table):
+        elif not present:
             found[name] = f"all of its cells are missing; {KEEPS}"
-        elif reason := _names_rows(table[name]):
+        elif reason := _names_rows(different, present):
             found[name] = reason
     return found
 
 
-def _names_rows(column: "pa.ChunkedArray") -> str:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
+def _names_rows(different: int, present: int) -> str:
     from tessella.data.tables.columns import FEW, MOST_CATEGORIES
 
-    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
-        return ""
-    different, present = pc.count_distinct(column, mode="only_valid").as_py(), len(column) - column.null_count
     if different > MOST_CATEGORIES:
-        most = f"more than the {MOST_CATEGORIES:,} categories that a column may have"
-        return f"{different:,} different texts, {most}; group the rare ones to keep it"
+        most = f"more than the {MOST_CATEGORIES:,} categories that a column may have unless that is declared"
+        return f"its different texts are {most}; {KEEPS}, or group the rare ones"
     if different <= max(FEW, IDENTIFIER * present):
         return ""
     return f"{different:,} different texts in {present:,} rows, so it names or describes them; {KEEPS}"

@@ -1,8 +1,8 @@
 """Tables to files, which are there when they are whole."""
 
 import sys
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -31,16 +31,37 @@ def replacing(path: Path) -> Iterator[Path]:
 
 def write_table(table: "pa.Table", path: Path | None) -> None:
     """To a file by its ending; as CSV to standard output without one."""
-    import pyarrow.csv
-    import pyarrow.parquet
+    with writing(path) as write:
+        write(table)
 
-    if path is None:
-        pyarrow.csv.write_csv(table, sys.stdout.buffer)
-        return
-    write = pyarrow.csv.write_csv if ending(path) == ".csv" else pyarrow.parquet.write_table
-    with replacing(path) as part:
-        write(table, part)
-    print(f"{len(table):,} rows: {path}")
+
+@contextmanager
+def writing(path: Path | None) -> "Iterator[Callable[[pa.Table], None]]":
+    """A function that writes tables of the same columns one below the other: to a file, there when it is whole.
+
+    Args:
+        path: of the file, CSV or Parquet by its ending; CSV to standard output without one.
+    """
+    with ExitStack() as stack:
+        target = stack.enter_context(replacing(path)) if path else sys.stdout.buffer
+        parquet = path is not None and ending(path) != ".csv"
+        rows, writer, schema = 0, None, None
+
+        def write(table: "pa.Table") -> None:
+            nonlocal rows, writer, schema
+            import pyarrow.csv
+            import pyarrow.parquet
+
+            if writer is None:
+                opened = pyarrow.parquet.ParquetWriter if parquet else pyarrow.csv.CSVWriter
+                schema = table.schema
+                writer = stack.enter_context(opened(target, schema))
+            writer.write_table(table.cast(schema))
+            rows += len(table)
+
+        yield write
+    if path is not None:
+        print(f"{rows:,} rows: {path}")
 
 
 def escaped(table: "pa.Table", formulas: Formulas, trusted: Collection[str]) -> "pa.Table":

@@ -15,7 +15,7 @@ from typing import Any, Literal, cast, get_args
 
 import numpy as np
 
-from tessella.data.tables.cells import CellError, as_numbers
+from tessella.data.tables.cells import CellError, Cells, Coded, as_numbers, coded, plain
 from tessella.data.tables.dates import date_step, from_iso, instant, unit, unit_name
 from tessella.data.tables.grids import DIGITS, EXACT, atoms_of, grid_step, on_grid, tied
 from tessella.data.tables.values import Value, from_json, nearest, printed, shown, to_json
@@ -25,6 +25,7 @@ NUMBERS: tuple[Kind, ...] = ("count", "grid", "continuous", "date")
 
 FEW = 30  # integers with at most so many different values are categories with an order
 MOST_CATEGORIES = 20_000  # that a column may have: each has a vector and a probability in every row
+MOST_DECLARED = 2**21  # where somebody says that they are categories, and knows what that costs
 REPEATED = 10  # so are other numbers, if each value comes so often on average
 
 
@@ -108,12 +109,23 @@ class Column:
         grids = {"count": "integers", "grid": f"multiples of {self.step:g}"}
         return f"masses on {grids[self.kind]}" if self.number else ""
 
+    def encode_cells(self, cells: Cells) -> np.ndarray:
+        """`encode` of a piece's cells, where each value is looked up once."""
+        if self.number and not isinstance(cells, Coded):
+            return self._accepted(cells, *self._encoded(cells, "error"))
+        found = coded(cells)
+        return np.take(self.encode(found.values), found.place)
+
     def encode(self, values: Sequence[Value], unseen: str = "error") -> np.ndarray:
         """Codes, or numbers in steps with NaN where missing, (rows,); the first value that cannot be is an error."""
-        encoded, refused = self._encoded(values, unseen)
+        return self._accepted(values, *self._encoded(values, unseen))
+
+    def _accepted(self, values: Sequence[Value] | np.ndarray, encoded: np.ndarray, refused: np.ndarray) -> np.ndarray:
+        """What was encoded, if nothing was refused."""
         if refused.any():
             row = int(refused.argmax())
-            raise CellError(self.name, row, self._objection(values[row]))
+            value = plain(values[row : row + 1])[0] if isinstance(values, np.ndarray) else values[row]
+            raise CellError(self.name, row, self._objection(value))
         return encoded
 
     def refused(self, values: Sequence[Value], unseen: str = "error") -> np.ndarray:
@@ -148,7 +160,7 @@ class Column:
         apart = (*[missing] * self.missing, *atoms)
         return (*apart[:1], present, *apart[1:])
 
-    def _encoded(self, values: Sequence[Value], unseen: str) -> tuple[np.ndarray, np.ndarray]:
+    def _encoded(self, values: Sequence[Value] | np.ndarray, unseen: str) -> tuple[np.ndarray, np.ndarray]:
         """Values encoded, and which of them mean nothing."""
         if not self.number:
             codes = {value: code for code, value in enumerate(self.categories)}
@@ -220,16 +232,15 @@ def learn(name: str, values: list[Value], kind: str | None, order: list[Value] |
     """
     present: list[Value] = [value for value in values if value is not None]
     if not present:
-        raise ValueError(f"column {name!r}: all {len(values)} values are missing; drop the column")
+        raise all_missing(name, len(values))
     if kind is not None and kind not in get_args(Kind):
         raise ValueError(f"column_types[{name!r}]: got {kind!r}; expected one of {', '.join(get_args(Kind))}")
     chosen = cast(Kind, kind) if kind is not None else infer(present, order)
     missing = len(values) - len(present)
-    return (
-        _learn_number(name, present, chosen, missing)
-        if chosen in NUMBERS
-        else _learn_categories(name, present, chosen, missing, order)
-    )
+    if chosen in NUMBERS:
+        return _learn_number(name, present, chosen, missing)
+    most = MOST_CATEGORIES if kind is None else MOST_DECLARED
+    return _learn_categories(name, present, chosen, missing, order, most)
 
 
 def infer(present: list[Value], order: list[Value] | None = None) -> Kind:
@@ -290,13 +301,25 @@ def _learn_number(name: str, present: list[Value], kind: Kind, missing: int) -> 
     return Column(name, kind, (), frequencies, low, high, whole, instants, step, tuple(atoms))
 
 
-def _learn_categories(name: str, present: list[Value], kind: Kind, missing: int, order: list[Value] | None) -> Column:
+def all_missing(name: str, rows: int) -> ValueError:
+    """That a column has no value."""
+    return ValueError(f"column {name!r}: all {rows} values are missing; drop the column")
+
+
+def too_many(name: str, got: str, most: int) -> ValueError:
+    """That a column has more categories than it may have."""
+    advice = 'leave the column out, or join rare values into one; declared "categorical", it may have more'
+    if most >= MOST_DECLARED:
+        advice = "leave the column out, or join rare values into one"
+    return ValueError(f"column {name!r}: got {got} different values; expected at most {most:,} categories: {advice}")
+
+
+def _learn_categories(
+    name: str, present: list[Value], kind: Kind, missing: int, order: list[Value] | None, most: int
+) -> Column:
     counts = Counter(present)
-    if len(counts) > MOST_CATEGORIES:
-        raise ValueError(
-            f"column {name!r}: got {len(counts):,} different values; expected at most {MOST_CATEGORIES:,} categories: "
-            "leave the column out, or join rare values into one"
-        )
+    if len(counts) > most:
+        raise too_many(name, f"{len(counts):,}", most)
     infinite = [value for value in counts if isinstance(value, float) and not isfinite(value)]
     if infinite:
         raise ValueError(f"column {name!r}: got {infinite[0]} (infinity); expected finite numbers or missing values")

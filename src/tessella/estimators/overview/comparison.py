@@ -38,6 +38,7 @@ def compare(
     held_out: Batch,
     scores: Tensor,
     exact: bool,
+    rows: int,
     plan: Plan = PLAN,
 ) -> list[Compared]:
     """The flow, then its baselines, the last of them the independent columns.
@@ -49,11 +50,12 @@ def compare(
         held_out: rows to compare on.
         scores: the flow's log-likelihood of them, (B).
         exact: whether they are likelihoods rather than lower bounds.
+        rows: that the flow learned from, of which the baselines may have some.
         plan: how the causal transformer is trained: as long as the flow was.
     """
     baselines = fit_baselines(encoding, train, validation, plan)
     scored = {MODEL: scores} | {baseline.name: baseline.log_prob(*held_out) for baseline in baselines}
-    learned_from = {MODEL: len(train[0])} | {baseline.name: baseline.rows for baseline in baselines}
+    learned_from = {MODEL: rows} | {baseline.name: baseline.rows for baseline in baselines}
     independent = scored[baselines[-1].name]
     found = []
     for name, values in scored.items():

@@ -19,6 +19,7 @@ from tessella.estimators.overview.comparison import compare, shuffled
 from tessella.estimators.overview.document import ColumnSummary, Learning, OddRow, Overview, Reason
 from tessella.estimators.overview.fidelity import associations, marginals
 from tessella.estimators.overview.telling import telling
+from tessella.estimators.streaming import Survey
 from tessella.progress import Progress
 from tessella.training.randomness import derived_seed, fork_rng, seed_noise
 from tessella.version import __version__
@@ -42,18 +43,18 @@ def gather(flow: "TabularFlow", X: Any) -> Overview:
 
     Args:
         flow: fitted to `X`; its `parts_` say which rows are for training, validation and test.
-        X: that table.
+        X: that table, or the survey of it, where it was streamed: then its kept rows stand for all.
     """
     check_is_fitted(flow, "parts_")
-    encoding, rows = flow.encoding_, _encoded(flow, X)  # (B, G + R)
-    parts = {name: torch.as_tensor(indices).long() for name, indices in flow.parts_.items()}
-    if sum(map(len, parts.values())) != len(rows):
-        raise ValueError(f"X: got {len(rows)} rows; expected the {sum(map(len, parts.values()))} rows of fit")
+    encoding, (rows, parts, places) = flow.encoding_, _laid_out(flow, X)  # rows (B, G + R)
+    sizes, total = {name: len(part) for name, part in parts.items()}, len(X)
+    if isinstance(X, Survey):
+        sizes["train"] = sum(X.sizes)
     held_out = "test" if len(parts["test"]) else "validation"
     most = SCORED_ROWS if flow.exact_ else max(SHOWN_ROWS, min(SCORED_ROWS, EVALUATIONS // flow.samples_))
     scored = shuffled(parts[held_out], flow.seed_)[:most]
-    places = shuffled(parts["train"], flow.seed_), parts["validation"], scored
-    train, validation, unseen = (encoding.split(rows[place]) for place in places)
+    chosen = shuffled(parts["train"], flow.seed_), parts["validation"], scored
+    train, validation, unseen = (encoding.split(rows[indices]) for indices in chosen)
     with Progress("report", PARTS, flow.progress, keep=False) as done:
         scores = log_likelihood(flow.model_, unseen, flow.samples_, flow.seed_)
         done.move(1, "sampling")
@@ -63,14 +64,14 @@ def gather(flow: "TabularFlow", X: Any) -> Overview:
         done.move(3, "what columns tell about each other")
         told = telling(flow.model_, encoding, sampled, association["names"][: max(2, ASKED // len(encoding.columns))])
         done.move(4, "the oddest rows")
-        oddest = _oddest(flow, rows[scored], scores, scored)
+        oddest = _oddest(flow, rows[scored], scores, places[scored])
         done.move(5, "baselines")
-        likelihoods = compare(encoding, train, validation, unseen, scores, flow.exact_, _plan(flow))
+        likelihoods = compare(encoding, train, validation, unseen, scores, flow.exact_, sizes["train"], _plan(flow))
     return Overview(
         version=__version__,
-        rows=len(rows),
-        parts={name: len(part) for name, part in parts.items()},
-        columns=[_summary(column, len(rows)) for column in flow.columns_],
+        rows=total,
+        parts=sizes,
+        columns=[_summary(column, total) for column in flow.columns_],
         held_out=held_out,
         scored_rows=len(scored),
         model=_described(flow),
@@ -94,9 +95,18 @@ def gather(flow: "TabularFlow", X: Any) -> Overview:
     )
 
 
-def _encoded(flow: "TabularFlow", X: Any) -> Tensor:
-    batch = flow.encoding_.encode(frames.matched(frames.read(X), flow.layout_), flow.unseen)
-    return flow.encoding_.join(*batch)
+def _laid_out(flow: "TabularFlow", X: Any) -> tuple[Tensor, dict[str, Tensor], Tensor]:
+    """Rows (B, G + R), which of them are in which part, and where in the table each is."""
+    encoding, found = flow.encoding_, {name: torch.as_tensor(places).long() for name, places in flow.parts_.items()}
+    known = sum(map(len, found.values()))
+    if isinstance(X, Survey):
+        ends = torch.arange(known).split([len(part) for part in found.values()])
+        rows = torch.cat([encoding.join(*X.batch(encoding, part)) for part in found])
+        return rows, dict(zip(found, ends, strict=True)), torch.cat(list(found.values()))
+    rows = encoding.join(*encoding.encode(frames.matched(frames.read(X), flow.layout_), flow.unseen))
+    if known != len(rows):
+        raise ValueError(f"X: got {len(rows)} rows; expected the {known} rows of fit")
+    return rows, found, torch.arange(len(rows))
 
 
 def _plan(flow: "TabularFlow") -> Plan:
