@@ -83,7 +83,7 @@ class ContinuousFlow(Bijection):
     def extra_repr(self) -> str:
         return f"trace={self.trace}, tolerance={self.tolerance}"
 
-    def _rates(self, x: Tensor, context: Tensor | None, noise: Tensor | None) -> nn.Module:
+    def _rates(self, x: Tensor, context: Tensor | None, noise: Tensor | None) -> "_Rates":
         """The field and its divergence; of batches on a GPU that come in training, recorded once and replayed."""
         if not (x.is_cuda and self.training and torch.is_grad_enabled() and self.adjoint):
             return _Rates(self.field)
@@ -94,7 +94,7 @@ class ContinuousFlow(Bijection):
         return self._replays[key]
 
 
-class _Replays(dict[Any, nn.Module]):
+class _Replays(dict[Any, "_Rates"]):
     """What was recorded, by the shapes of its arguments; a copy of a flow records its own."""
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "_Replays":
@@ -115,21 +115,21 @@ class _Rates(nn.Module):
         return hutchinson_divergence(self.field, x, context, noise)
 
 
-def _recorded(rates: _Rates, arguments: Sequence[Tensor]) -> nn.Module:
-    """The same as CUDA graphs, forwards and backwards: hundreds of small kernels, which start faster than by name."""
+def _recorded(rates: _Rates, arguments: Sequence[Tensor]) -> _Rates:
+    """The same as CUDA graphs, forwards and backwards: starting hundreds of small kernels takes longer than they do."""
     example = tuple(torch.zeros_like(one).requires_grad_(i < 2) for i, one in enumerate(arguments))
     try:
-        recorded: nn.Module = torch.cuda.make_graphed_callables(rates, example, allow_unused_input=True)
+        torch.cuda.make_graphed_callables(rates, example, allow_unused_input=True)  # changes the module's forward
     except RuntimeError as error:
         warnings.warn(f"continuous flow: not recorded, evaluations take several times as long ({error})", stacklevel=2)
         return _Rates(rates.field)
-    return recorded
+    return rates
 
 
 class _Motion(nn.Module):
     """(t, (x, l)) -> (v, tr dv/dx), and how often it was asked."""
 
-    def __init__(self, rates: nn.Module, context: Tensor | None, noise: Tensor | None):
+    def __init__(self, rates: _Rates, context: Tensor | None, noise: Tensor | None):
         super().__init__()
         self.rates, self.context, self.noise = rates, context, noise
         self.evaluations = 0

@@ -73,6 +73,16 @@ BEST: dict[Method, Recipe] = {
 LARGE_BATCH = {"training.batch_size": 4096}
 # Nursery: all that is left to gain is what the noise leaves out; see the ablation of powers and noise.
 HEAVY_TAILS = {"model.noise.base": "student"}
+# Few rows: larger networks learn them by heart. On Mushroom, validation NLL after minutes: 9.077, with 128 x 3 9.099.
+SMALL_NETWORK = {
+    "model.width": 48,
+    "model.layers": 2,
+    "model.natural": 0.0,
+    "model.given": 1.0,
+    "model.orders": 64,
+    "training.batch_size": 64,
+    "training.learning_rate": 1e-2,
+}
 
 # The preset `affine`: such flows as they were before the power profile, by affine couplings, in smaller batches.
 # Voronoi, seven minutes of half a GPU: Connect4 13.112, Forests 14.557; four minutes of a third of one: PokerHands,
@@ -164,15 +174,9 @@ DIFFERENCES: dict[tuple[Preset, str, Method], Mapping[str, Any]] = {
         "model.orders": 4,
         "training.batch_size": 512,
     },
-    ("best", "mushroom", "autoregressive"): {
-        "model.width": 48,
-        "model.layers": 2,
-        "model.natural": 0.0,
-        "model.given": 1.0,
-        "model.orders": 64,
-        "training.batch_size": 64,
-        "training.learning_rate": 1e-2,
-    },
+    ("best", "mushroom", "autoregressive"): SMALL_NETWORK,
+    ("best", "nursery", "autoregressive"): SMALL_NETWORK,
+    ("best", "uscensus90", "autoregressive"): SMALL_NETWORK,
     ("best", "pokerhands", "autoregressive"): {
         "model.width": 128,
         "model.layers": 3,
