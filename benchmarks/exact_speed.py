@@ -26,6 +26,7 @@ from tessella import checks, records
 from tessella.configs import to_json
 from tessella.data import TableShape
 from tessella.models import AutoregressiveConfig, AutoregressiveTable
+from tessella.nets.any_order import EXPANSION
 from tessella.training import Trainable, TrainingConfig
 from tessella.training.learner import Learner
 from tessella.training.processes import Processes
@@ -97,8 +98,9 @@ def case(name: str) -> Case:
 
 def multiplications(model: AutoregressiveTable) -> int:
     """Of weights and numbers, for a row that is scored once: of blocks and heads; attention is not counted."""
-    density = model.density
-    return density.net.width * (12 * density.columns * CONFIG.layers * density.net.width + sum(density.counts))
+    density, width = model.density, model.density.net.width
+    each = 4 + 2 * EXPANSION  # queries, keys, values, what mixes the heads; in and out of the hidden layer
+    return width * (each * density.columns * CONFIG.layers * width + sum(density.counts))
 
 
 def plain() -> Callable[[], Any]:

@@ -5,16 +5,15 @@ It goes to standard error, so that standard output holds results alone.
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Self, TypeVar
 
-from torch import Tensor
 from tqdm import tqdm
 
 Item = TypeVar("Item")
-Part = TypeVar("Part", Tensor, tuple[Tensor, ...])
+Part = TypeVar("Part", bound=Sized)
 
 SECONDS = 5.0  # between two lines where there is no terminal
 

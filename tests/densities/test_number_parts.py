@@ -63,10 +63,12 @@ def test_the_masses_on_a_grid_sum_to_one_in_every_part(shape, atoms):
 def test_draws_follow_the_density(shape, whole):
     made, number = parts(whole, (3.0,) if whole else ()), 20_000
     for k in range(5):
-        values, state = made.at(0, torch.full((number,), k), intervals.draw(torch.tensor(shape).expand(number, 2)))
-        assert (state == 1).all()
+        drawn = intervals.draw(torch.tensor(shape).expand(number, 2))
+        values, position = made.at(0, torch.full((number,), k), drawn)
         part, inside = log_density(made, values, shape)
+        located = made.locate(values[:, None], torch.ones(number, 1)).position[:, 0]
         assert (part == k).double().mean() > 0.999  # rounding may put a real number on an edge
+        torch.testing.assert_close(position[part == k], located[part == k])
         if whole and 0 < k < 4:
             seen, times = values.unique(return_counts=True)
             _, expected = log_density(made, seen, shape)
@@ -83,8 +85,18 @@ def test_what_is_no_number_is_a_part_of_its_own():
     for state, expected in ((0, 6), (2, 7)):
         part, inside = log_density(made, torch.tensor([0.0]), (1.0, 1.0), state)
         assert (part.item(), inside.item()) == (expected, 0)
-        _, said = made.at(0, torch.tensor([expected]), torch.zeros(1).double())
-        assert said.item() == state
+        assert made.values(0)[1][expected] == state
+
+
+@pytest.mark.parametrize("whole", [False, True], ids=["continuum", "grid"])
+def test_a_part_is_wide_where_it_has_other_values_than_its_first(whole):
+    made = parts(whole, atoms=(3.0,), others=1)
+    value, said = made.values(0)
+    assert said.tolist() == [1] * 6 + [0]
+    assert made.wide(0).tolist() == [True, True, True, not whole, True, False, False]
+    located = made.locate(value[1:6, None], torch.ones(5, 1))
+    assert located.part[:, 0].tolist() == [1, 2, 3, 4, 5]
+    assert located.position[~made.wide(0)[1:6], 0].tolist() == [0] * (1 + whole)
 
 
 @pytest.mark.parametrize("whole", [False, True], ids=["continuum", "grid"])

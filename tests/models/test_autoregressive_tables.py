@@ -246,12 +246,11 @@ def test_a_table_has_an_order_of_its_own(monkeypatch):
     _, log_prob = model.conditional(*batch, column=REAL, known=[3, 0, 2])
     torch.testing.assert_close(log_prob, in_order(plain, [2, 0, 3, 1], *batch)[:, REAL])
     walked = []
-    monkeypatch.setattr(RowWalk, "know", lambda walk, column: walked.append(column))
-    monkeypatch.setattr(RowWalk, "fill", lambda walk, columns: walked.extend(columns))
+    monkeypatch.setattr(RowWalk, "step", lambda walk, column, known: walked.append((column, known)))
     for known, expected in (((), own), ((3, 0), (0, 3, 2, 1))):
         walked.clear()
         model.complete(*batch, known=known)
-        assert walked == list(expected)
+        assert walked == [(column, column in known) for column in expected]
 
 
 @torch.no_grad()
@@ -270,10 +269,11 @@ def test_drawing_with_kept_keys_and_values_is_the_one_pass():
         order = [2, 0, 3, 1]
         walk = model.density.net.walk(20)
         for t, column in enumerate(order):
-            kept = model.density.log_table(column, walk.ask(column)).exp()
+            kept = model.density.log_table(column, walk.spread(walk.ask(column))).exp()
             table, _ = model.density.conditional(model.density.place(*batch), column, order[:t])
             torch.testing.assert_close(kept, table.exp(), atol=1e-5, rtol=1e-5)
-            walk.tell(column, *model.density.told(column, *batch))
+            located, tables = model.density.locate(column, *batch), model.density.tables(column)
+            walk.tell(column, *model.density.told(column, located, tables))
 
 
 @pytest.mark.parametrize("shape", [TableShape((3, 1, 4, 2)), MIXED], ids=["categories", "mixed"])

@@ -100,13 +100,13 @@ def test_padding_changes_nothing(net):
 @pytest.mark.parametrize("attention", ["dot", "l2"])
 def test_one_token_after_another_gives_what_a_causal_pass_gives(attention):
     stack = scattered(Stack((AttentionBlock(64, attention=attention) for _ in range(2)), causal=True))
-    h, kept = torch.randn(4, 5, 64), Kept(stack, 5, 4)
+    h, kept = torch.randn(4, 5, 64), Kept(stack, 5, 2)
     parent = torch.tensor([0, 0, 1, 0])
     h[:, :2] = h[parent, :2]  # two rows, until they branch
     for i, expected in enumerate(stack(h).detach().unbind(1)):
         own = torch.tensor([0, 2]) if i < 2 else torch.arange(4)
         if i == 2:
-            kept.branch(parent)
+            kept = kept.branch(parent)
         one = stack.after(h[own, i], kept, asked=i != 3)
         if i != 3:  # nobody asked
             torch.testing.assert_close(one, expected[own])

@@ -14,6 +14,7 @@ from tessella.densities import intervals
 from tessella.densities.number_parts import NumberParts, PlacedNumbers, Sizes
 from tessella.densities.part_tables import PartGroups, PartTable
 from tessella.nets import AnyOrder, RaggedLogits
+from tessella.nets.ragged import HAND
 
 EMBEDDED = 0.1  # size of what the network is told about a value, at the start
 APART = 0.25  # less than half, so that parts and the places in them, from -1 to 1, are told apart by one number
@@ -29,6 +30,38 @@ class PlacedRows(NamedTuple):
     """Where in its group of parts a number lies, (B, N); 0 for categories."""
     numbers: PlacedNumbers | None
     """Of the last columns."""
+
+
+class ColumnTables(NamedTuple):
+    """Of the K parts of a column: what is computed once, however many rows there are."""
+
+    head: Tensor
+    """Weights of their logits, (K, width), and 0 for parts that there are not, so that K is even for `draw`."""
+    bias: Tensor
+    """The same, (K), and -infinity."""
+    told: Tensor
+    """What the network is told about each, in its middle, (K, width)."""
+    wide: Tensor
+    """Whether it has more than one value, (K)."""
+    value: Tensor
+    """Its value, or its first; of a category its code, (K)."""
+    said: Tensor
+    """What is said about it, 1 where a number is there, (K)."""
+
+    def logits(self, state: Tensor) -> Tensor:
+        """log P of every part up to a number for each row, from the state of the column, (B, width) -> (B, K)."""
+        return functional.linear(state, self.head, self.bias)
+
+
+class Located(NamedTuple):
+    """Values of a column by their parts."""
+
+    part: Tensor
+    """(B)."""
+    wide: Tensor
+    """Rows in whose part there are other values, (n)."""
+    position: Tensor
+    """Where in their part these are, from -1 to 1, (n)."""
 
 
 class Autoregressive(nn.Module):
@@ -136,12 +169,20 @@ class Autoregressive(nn.Module):
 
     def log_table(self, column: int, state: Tensor) -> Tensor:
         """log P of every part of a column from its state, (B, width) -> (B, K)."""
-        return self.part_logits(column, state).log_softmax(-1)
+        return self.tables(column).logits(state).log_softmax(-1)[:, : self.counts[column]]
 
-    def part_logits(self, column: int, state: Tensor) -> Tensor:
-        """The same up to a number for each row, which is all that a draw needs."""
+    def tables(self, column: int) -> ColumnTables:
+        """Of the parts of a column."""
         own = self.logits.own(column)
-        return functional.linear(state, self.head.some(self.groups, own), self.bias[own])
+        absent = -self.counts[column] % HAND
+        head = functional.pad(self.head.some(self.groups, own), (0, 0, 0, absent))
+        bias = functional.pad(self.bias[own], (0, absent), value=-torch.inf)
+        vectors = head, bias, self.embed.some(self.groups, own)
+        if self.numbers is None or column < self.categories:
+            code = torch.arange(self.counts[column], device=self.bias.device)
+            return ColumnTables(*vectors, code < 0, code, torch.ones_like(code))
+        number = column - self.categories
+        return ColumnTables(*vectors, self.numbers.wide(number), *self.numbers.values(number))
 
     def arrange(self, found: Sequence[NumberDistribution], groups: Sequence[Tensor]) -> None:
         """Bins, atoms and groups of the numbers, as many as `sizes` says."""
@@ -175,17 +216,26 @@ class Autoregressive(nn.Module):
         log_density = intervals.log_density(where, self.inside(self.groups, flat, states))
         return torch.where(rows.numbers.inside[:, own], log_density, 0)
 
-    def told(self, column: int, codes: Tensor, numbers: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """What the network is told about one column of a batch, (B, width), and a key that tells values apart, (B)."""
+    def locate(self, column: int, codes: Tensor, numbers: Tensor | None = None) -> Located:
+        """The values of one column of a batch."""
         if self.numbers is None or numbers is None or column < self.categories:
-            flat = codes[:, self.variables[column]] + self.offset[column]
-            return functional.embedding(flat, self.embed.base), flat
+            part = codes[:, self.variables[column]]
+            return Located(part, part[:0], self.bias[:0].double())
         number = column - self.categories
         own = slice(number, number + 1)
         found = self.numbers.locate(numbers[:, own].double(), self._states(codes, own), number)
-        flat, position = found.part[:, 0] + self.offset[column], found.position[:, 0]
-        told: Tensor = self.embed(self.groups, flat, self._place(flat, position.to(self.bias.dtype)))
-        return told, flat + APART * position
+        wide = found.inside[:, 0].nonzero()[:, 0]
+        return Located(found.part[:, 0], wide, found.position[:, 0][wide])
+
+    def told(self, column: int, located: Located, tables: ColumnTables) -> tuple[Tensor, Tensor]:
+        """What the network is told about values of a column, (B, width), and a key that tells them apart, (B)."""
+        told, key = functional.embedding(located.part, tables.told), located.part.double()
+        if len(located.wide):
+            flat = located.part[located.wide] + self.offset[column]
+            place = self._place(flat, located.position.to(self.bias.dtype))
+            told[located.wide] = self.embed(self.groups, flat, place)
+            key[located.wide] += APART * located.position
+        return told, key
 
     def _states(self, codes: Tensor, own: slice = slice(None)) -> Tensor:
         """What the indicators say about the numbers, (B, R), or some of them: 1 where a number is there."""

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from tessella.data.tables.bins import NumberBins
 from tessella.densities import intervals
@@ -133,24 +134,42 @@ class NumberParts(nn.Module):
         part = torch.where(there, part, other[:, None] + state.mT - (state.mT > 1).long())
         return LocatedNumbers(*(x.mT for x in (part, there & ~atom, t, log_even, whole.expand_as(t))))
 
+    def wide(self, column: int) -> Tensor:
+        """Whether each part of a column has more than one value, (parts): tails and bins do, unless of one integer."""
+        size = self.sizes[column]
+        widths = self.edges[column, : size.bins + 1].diff()
+        inner = functional.pad(widths > float(self.grid[column]), (1, 1), value=True)
+        return functional.pad(inner, (0, size.atoms + size.others))
+
     def at(self, column: int, part: Tensor, t: Tensor) -> tuple[Tensor, Tensor]:
-        """Values at t of these parts of a column, and states, 1 where a number is there: (B) each."""
-        size, whole = self.sizes[column], self.grid[column]
-        edges = self.edges[column, : size.bins + 1]
-        span = edges[-1] - edges[0]
-        far, bin_ = span * t / (1 - t), (part - 1).clamp(0, size.bins - 1)
-        rest = edges[bin_] + t * edges.diff()[bin_]
-        far, rest = (far.floor(), rest.floor()) if whole else (far, rest)
-        rest = torch.where(part == 0, edges[0] - float(whole) - far, rest)
-        rest = torch.where(part == size.bins + 1, edges[-1] + far, rest)
-        atoms = self.atoms[column]
-        if whole:  # open the gaps that atoms leave
+        """Values at t of the tails and bins of a column, and where in these their middle is, from -1 to 1: (B) each.
+
+        A value at distance d from the near end of its part is at t = d / width in a bin, and d / (L + d) in a tail.
+        """
+        edges, step = self.edges[column, : self.sizes[column].bins + 1], float(self.grid[column])
+        span = edges[-1:] - edges[:1]
+        start = torch.cat([edges[:1] - step, edges])[part]
+        width = torch.cat([span, edges.diff(), span])[part]
+        low = part == 0
+        tail = low | (part == len(edges))
+        d = width * torch.where(tail, t / (1 - t), t)
+        d = d.floor() if step else d
+        around = torch.stack([d, d + step])
+        position = (around / torch.where(tail, width + around, width)).sum(0) - 1
+        rest = torch.where(low, start - d, start + d)
+        if step:  # open the gaps that atoms leave
+            atoms = self.atoms[column]
             rest = rest + torch.searchsorted(atoms - torch.arange(len(atoms), device=atoms.device), rest, right=True)
-        atom = (part - size.bins - 2).clamp(0, len(atoms) - 1)
-        values = torch.where(part > size.bins + 1, atoms[atom], rest)
-        said = part - (size.parts - size.others)
-        there = said < 0
-        return torch.where(there, values, 0), torch.where(there, 1, said + (said > 0))
+        return rest, position
+
+    def values(self, column: int) -> tuple[Tensor, Tensor]:
+        """Of every part of a column its value, or its first, and what is said, 1 where a number is there: (parts)."""
+        size = self.sizes[column]
+        inner = torch.arange(size.bins + 2, device=self.edges.device)
+        first, _ = self.at(column, inner, torch.zeros_like(inner, dtype=torch.float64))
+        said = torch.arange(size.others, device=inner.device)
+        said = torch.cat([torch.ones(size.parts - size.others).to(said), said + (said > 0)])
+        return functional.pad(torch.cat([first, self.atoms[column, : size.atoms]]), (0, size.others)), said
 
 
 def _inside(rest: Tensor, part: Tensor, edges: Tensor, bins: Tensor, whole: Tensor) -> tuple[Tensor, Tensor]:

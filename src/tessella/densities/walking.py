@@ -1,6 +1,8 @@
 """Rows of an `Autoregressive` density whose columns become known one after another, as questions need them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from copy import copy
+from functools import cache
 
 import torch
 from torch import Tensor
@@ -8,7 +10,7 @@ from torch import Tensor
 from tessella.contracts import Batch
 from tessella.data.tables.limits import Limit
 from tessella.densities import intervals
-from tessella.densities.autoregressive import Autoregressive, PlacedRows
+from tessella.densities.autoregressive import Autoregressive, Located, PlacedRows
 from tessella.densities.surprises import excess
 from tessella.nets.ragged import draw
 
@@ -28,8 +30,18 @@ class RowWalk:
         self.density, self.walk = density, density.net.walk(len(batch[0]))
         self.codes, self.numbers = (*(part.clone() for part in batch), None)[:2]
         self.placed: PlacedRows | None = None  # the rows as the density sees them, until something is written
+        self.located: dict[int, Located] = {}  # the same of the column that was drawn last
+        self.tables = cache(density.tables)
         self.state: Tensor = density.bias
         self.table: Tensor = density.bias
+
+    def __len__(self) -> int:
+        return self.walk.rows
+
+    @property
+    def shared(self) -> bool:
+        """Whether rows that were told the same are still walked through as one."""
+        return self.walk.branch is not None
 
     @property
     def batch(self) -> Batch:
@@ -39,13 +51,14 @@ class RowWalk:
 
     def ask(self, column: int) -> Tensor:
         """log P of every part of a column, (B, K)."""
-        self.state = self.walk.ask(column)
+        self.state = self.walk.spread(self.walk.ask(column))
         self.table = self.density.log_table(column, self.state)
         return self.table
 
     def tell(self, column: int) -> None:
         """What the rows say about the column that was asked for."""
-        self.walk.tell(column, *self.density.told(column, *self.batch))
+        located = self.located.get(column) or self.density.locate(column, *self.batch)
+        self.walk.tell(column, *self.density.told(column, located, self.tables(column)))
 
     def know(self, column: int) -> None:
         """What the rows say about a column that nobody has to be asked about."""
@@ -83,34 +96,58 @@ class RowWalk:
 
     def draw(self, column: int, part: Tensor, limit: Limit | None = None) -> None:
         """Write a value of these parts (B) of the column that was asked for into the rows, inside a limit."""
+        density, tables, self.placed = self.density, self.tables(column), None
         assert self.codes is not None
-        density, self.placed = self.density, None
         if column < density.categories:
             self.codes[:, density.variables[column]] = part
+            self.located = {column: Located(part, part[:0], density.bias[:0].double())}
             return
         assert self.numbers is not None
-        assert density.inside is not None
-        assert density.numbers is not None
+        wide = tables.wide[part].nonzero()[:, 0]
+        value, position = tables.value[part], density.bias[:0].double()
+        if len(wide):
+            value[wide], position = self._inside(column, part[wide], wide, limit)
         number = column - density.categories
-        shape = density.inside(density.groups, part + density.offset[column], self.state)
-        t = intervals.draw(shape, *(() if limit is None else self._span(column, part, limit)))
-        value, said = density.numbers.at(number, part, t)
-        if limit is not None:  # rounding may put a number a hair outside
-            value = torch.where(said == 1, torch.minimum(torch.maximum(value, limit.low), limit.high), value)
         self.numbers[:, number] = value.to(self.numbers.dtype)
         if density.shape.indicators[number] >= 0:
-            self.codes[:, density.shape.indicators[number]] = said
+            self.codes[:, density.shape.indicators[number]] = tables.said[part]
+        self.located = {column: Located(part, wide, position)}
 
-    def fill(self, columns: Sequence[int]) -> None:
-        """Draw columns, one after another."""
-        for column in columns:
-            self.state = self.walk.ask(column)
-            self.draw(column, draw(self.density.part_logits(column, self.state)))
-            self.tell(column)
+    def _inside(self, column: int, part: Tensor, rows: Tensor, limit: Limit | None) -> tuple[Tensor, Tensor]:
+        """Values of these parts of some rows, and where inside they are, (n) each."""
+        density = self.density
+        assert density.inside is not None
+        assert density.numbers is not None
+        shape = density.inside(density.groups, part + density.offset[column], self.state[rows])
+        span = () if limit is None else self._span(column, part, rows, limit)
+        value, position = density.numbers.at(column - density.categories, part, intervals.draw(shape, *span))
+        if limit is not None:  # rounding may put a number a hair outside
+            low, high = (end[rows] if len(end) > 1 else end for end in (limit.low, limit.high))
+            value = torch.minimum(torch.maximum(value, low), high)
+        return value, position
+
+    def step(self, column: int, known: bool) -> None:
+        """Tell what is known about a column; draw and tell another."""
+        if known:
+            self.know(column)
+            return
+        state = self.walk.ask(column)
+        part = draw(self.tables(column).logits(state), self.walk.branch)
+        self.state = self.walk.spread(state)
+        self.draw(column, part)
+        self.tell(column)
+
+    def split(self, rows: int) -> Iterator["RowWalk"]:
+        """The same for so many rows at a time; what they write is written here."""
+        for walk, *batch in zip(self.walk.split(rows), *(part.split(rows) for part in self.batch), strict=True):
+            part = copy(self)
+            part.walk, part.placed, part.located = walk, None, {}
+            part.codes, part.numbers = (*batch, None)[:2]
+            yield part
 
     def put(self, tokens: Sequence[int], values: Tensor) -> None:
         """Write a column into the rows as it stands there, codes first and then numbers, (B, tokens)."""
-        first, self.placed = len(self.density.shape.counts), None
+        first, self.placed, self.located = len(self.density.shape.counts), None, {}
         for token, value in zip(tokens, values.to(self.density.bias.device).T, strict=True):
             part = self.batch[int(token >= first)]
             part[:, token - first if token >= first else token] = value.to(part.dtype)
@@ -128,10 +165,8 @@ class RowWalk:
         part = torch.arange(ranges.shape[1], device=ranges.device) + self.density.offset[column]
         return part, ranges
 
-    def _span(self, column: int, part: Tensor, limit: Limit) -> tuple[Tensor, Tensor]:
-        """First and last t that meet the limit in each of these parts, (B) each; anything where there is no t."""
+    def _span(self, column: int, part: Tensor, rows: Tensor, limit: Limit) -> tuple[Tensor, Tensor]:
+        """First and last t that meet the limit in these parts of some rows, (n) each."""
         _, ranges = self._ranges(column, limit)
-        place = part.clamp_max(ranges.shape[1] - 1)
-        rows = torch.arange(len(part), device=part.device) if len(ranges) > 1 else torch.zeros_like(part)
-        first, last = ranges[rows, place].unbind(-1)
+        first, last = ranges[rows if len(ranges) > 1 else torch.zeros_like(rows), part].unbind(-1)
         return first, last

@@ -1,5 +1,6 @@
 """Rows of a mixed table by an exact density in any order: trained, scored, drawn, asked."""
 
+from collections import deque
 from collections.abc import Iterable, Sequence
 
 import torch
@@ -122,17 +123,25 @@ class AutoregressiveTable(nn.Module):
         member = torch.randint(len(orders), (rows,), device=self.device)
         drawn = [part.clone() for part in batch]
         for i, order in enumerate(orders):
-            rest = [column for column in order if column not in known]
+            columns = [*known, *(column for column in order if column not in known)]
             own_rows = (member == i).nonzero()[:, 0]
-            for own in counted(own_rows.split(self._rows_drawn_at_once) if len(own_rows) else ()):
+            for own in own_rows.split(self._rows_at_most(NUMBERS_ELSEWHERE)) if len(own_rows) else ():
                 with torch.inference_mode():
                     walk = RowWalk(self.density, *(part[own] for part in batch))
-                    for column in known:
-                        walk.know(column)
-                    walk.fill(rest)
+                    self._walk(walk, columns, known)
                 for part, new in zip(drawn, walk.batch, strict=True):
                     part[own] = new
         return tuple(drawn)
+
+    def _walk(self, walk: RowWalk, columns: Sequence[int], known: Sequence[int]) -> None:
+        """Through the columns: all rows together while they share branches, then some of them after others."""
+        left = deque(columns)
+        while left and walk.shared:
+            column = left.popleft()
+            walk.step(column, column in known)
+        for part in counted(walk.split(self._rows_drawn_at_once)):
+            for column in left:
+                part.step(column, column in known)
 
     @torch.no_grad()
     def conditional(self, *batch: Tensor, column: int, known: Sequence[int]) -> tuple[Tensor, Tensor]:
@@ -190,11 +199,13 @@ class AutoregressiveTable(nn.Module):
 
     @property
     def _rows_drawn_at_once(self) -> int:
-        """As many as leave the keys and values of a layer, and the probabilities of a column, in the cache."""
+        return self._rows_at_most(NUMBERS_DRAWN_AT_ONCE.get(self.device.type, NUMBERS_ELSEWHERE))
+
+    def _rows_at_most(self, numbers: int) -> int:
+        """As many as have so many numbers in the keys and values of a layer and the probabilities of a column."""
         largest = max(self.density.counts)
-        numbers = 2 * self.density.columns * self.density.net.width + 3 * largest
-        most = NUMBERS_DRAWN_AT_ONCE.get(self.device.type, NUMBERS_ELSEWHERE) // numbers
-        return max(1, most, min(FEWEST_DRAWN, MOST_LOGITS // largest))
+        own = 2 * self.density.columns * self.density.net.width + 3 * largest
+        return max(1, numbers // own, min(FEWEST_DRAWN, MOST_LOGITS // largest))
 
     def _check_columns(self, name: str, columns: Sequence[int]) -> None:
         if len(set(columns)) < len(columns) or not all(0 <= column < self.density.columns for column in columns):

@@ -1,5 +1,8 @@
 """One causal transformer for every order of the columns."""
 
+from collections.abc import Iterator
+from copy import copy
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -8,7 +11,7 @@ from tessella.nets.attention import AttentionBlock, Kept, Stack
 
 EXPANSION = 2  # of the hidden layers; with 4 a step takes a fifth longer; on Covertype it learned less in the same time
 NAMED = 0.02  # size of names at the start
-SHARED = 2  # rows that go through the network as one, on average, while any do
+SHARED = 4  # rows that go through the network as one, on average, while any do
 
 
 class AnyOrder(nn.Module):
@@ -65,32 +68,54 @@ class Walk:
         self.net, self.rows = net, rows
         self.told = net.source.new_zeros(1, net.width)
         self.branch: Tensor | None = torch.zeros(rows, dtype=torch.int64, device=net.source.device)  # None: own ones
-        self.kept = Kept(net.blocks, net.columns, rows)
+        self.kept = Kept(net.blocks, net.columns, 1)
+        self.room: Kept | None = None
+        self.parent: Tensor | None = None  # those of `kept` that go on, where they are not the ones that are told
 
     def ask(self, column: int) -> Tensor:
-        """What is known about a column, (B, width)."""
-        h = self.net.blocks.after(self.told + self.net.asked[column], self.kept)
-        state: Tensor = self.net.norm(h).to(self.told.dtype)
-        return state if self.branch is None else state.index_select(0, self.branch)
+        """What is known about a column in every branch, (branches, width)."""
+        state: Tensor = self.net.norm(self._after(column)).to(self.told.dtype)
+        return state
+
+    def spread(self, known: Tensor) -> Tensor:
+        """What is known in every branch -> what is known about every row, (B, ...)."""
+        return known if self.branch is None else known.index_select(0, self.branch)
 
     def skip(self, column: int) -> None:
         """Instead of `ask`, where the value of a column is known and nobody asks what was known before."""
-        self.net.blocks.after(self.told + self.net.asked[column], self.kept, asked=False)
+        self._after(column, asked=False)
 
     def tell(self, column: int, values: Tensor, key: Tensor) -> None:
         """Its value, (B, width), once it was asked for or skipped, and a key that tells values apart, (B)."""
         told = values + self.net.source[column]
-        self.told = told if self.branch is None else told.index_select(0, self._grow(self.branch, key))
+        self.told = told if self.branch is None else self._grow(self.branch, told, key)
 
-    def _grow(self, parent: Tensor, key: Tensor) -> Tensor:
-        """New branches from those of the rows and keys; for each of them one of its rows."""
+    def split(self, rows: int) -> Iterator["Walk"]:
+        """The same for so many rows at a time; one after another, since they share memory."""
+        device, room = self.told.device, Kept(self.net.blocks, self.net.columns, min(rows, self.rows))
+        parent = torch.arange(len(self.told), device=device) if self.parent is None else self.parent
+        for own in torch.arange(self.rows, device=device).split(rows):
+            part = copy(self)
+            part.rows, part.room = len(own), room
+            if self.branch is None:
+                part.told, part.parent = self.told[own], parent[own]
+            else:
+                part.branch, part.parent = self.branch[own], parent
+            yield part
+
+    def _after(self, column: int, asked: bool = True) -> Tensor:
+        if self.parent is not None:
+            self.kept, self.parent = self.kept.branch(self.parent, self.room), None
+        return self.net.blocks.after(self.told + self.net.asked[column], self.kept, asked)
+
+    def _grow(self, parent: Tensor, told: Tensor, key: Tensor) -> Tensor:
+        """New branches from those of the rows and keys; what each of them was told."""
         value = key.unique(return_inverse=True)[1]
         pairs, branch = (self.rows * parent + value).unique(return_inverse=True)
-        every = torch.arange(self.rows, device=key.device)
         if SHARED * len(pairs) > self.rows:
-            self.branch = None
-            self.kept.branch(parent)
-            return every
+            self.branch, self.parent = None, parent
+            return told
+        every = torch.arange(self.rows, device=key.device)
         self.branch, first = branch, torch.empty_like(pairs).scatter_(0, branch, every)
-        self.kept.branch(parent[first])
-        return first
+        self.parent = parent[first]
+        return told[first]

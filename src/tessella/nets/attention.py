@@ -131,19 +131,18 @@ class AttentionBlock(nn.Module):
 
         Args:
             h: the tokens.
-            kept: keys and values of m tokens, (m, 2, heads, size, at least B); those of the last, this one, are put in.
+            kept: keys and values of m tokens, (m, 2, heads, size, B); those of the last, this one, are put in.
             products: room for as many numbers as there are keys.
         """
         q = self.keep(h, kept[-1], len(kept) - 1)
-        k, v = kept[..., : len(h)].unbind(1)  # (m, heads, size, B)
-        products = products[..., : len(h)]
+        k, v = kept.unbind(1)  # (m, heads, size, B)
         logits = torch.mul(k, 2 * q - k if self.l2 else q, out=products).sum(2)
         weights = logits.mul_(q.shape[1] ** -0.5).softmax(0)
         attended = torch.mul(v, weights[:, :, None], out=products).sum(0)
         return self._added(h, attended.flatten(0, 1).T)
 
     def keep(self, h: Tensor, kept: Tensor, place: int) -> Tensor:
-        """Put keys and values of tokens (B, width) into (2, heads, size, at least B); queries, (heads, size, B)."""
+        """Put keys and values of tokens (B, width) into (2, heads, size, B); queries, (heads, size, B)."""
         layer = self.query_key_value
         parts = torch.addmm(layer.bias[:, None], layer.weight, self.before_attention(h).T)
         parts = parts.view(-1, *kept.shape[1:3], len(h))
@@ -151,7 +150,7 @@ class AttentionBlock(nn.Module):
             here = torch.full((1,), place, device=h.device)
             turned = rotated(parts[:-1].mT.flatten(1, 2)[:, :, None], here)[:, :, 0]  # all but the values
             parts = torch.cat([turned.unflatten(1, (-1, len(h))).mT, parts[-1:]])
-        kept[..., : len(h)] = parts[-2:]
+        kept.copy_(parts[-2:])
         return parts[0]
 
     def _heads(self, h: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -178,21 +177,29 @@ class Kept:
     Args:
         stack: of the blocks.
         tokens: at most so many.
-        rows: B, at most.
+        rows: B.
     """
 
     def __init__(self, stack: "Stack", tokens: int, rows: int):
-        self.tokens = 0
+        self.stack, self.most, self.rows, self.tokens = stack, tokens, rows, 0
         sizes = [(block.heads, block.mix.in_features // block.heads, rows) for block in stack]
         like = next(stack.parameters())
         self.blocks = [like.new_empty(tokens, 2, *size) for size in sizes]
         self.products = like.new_empty(tokens, *sizes[0])
 
-    def branch(self, parent: Tensor) -> None:
-        """Row i goes on as row parent_i did, for n rows instead of those that were there before: (n)."""
-        for block in self.blocks:
-            filled = block[: self.tokens].flatten(0, -2)  # a view; tables are much faster here than more dimensions
-            filled[:, : len(parent)] = filled.index_select(1, parent)
+    def branch(self, parent: Tensor, room: "Kept | None" = None) -> "Kept":
+        """The same for n rows, of which row i goes on as row parent_i did: (n).
+
+        Args:
+            parent: which rows.
+            room: where to put it, if it has so many rows; what is kept there is lost.
+        """
+        grown = Kept(self.stack, self.most, len(parent)) if room is None or room.rows != len(parent) else room
+        grown.tokens = self.tokens
+        for old, new in zip(self.blocks, grown.blocks, strict=True):
+            before, after = (block[: self.tokens].flatten(0, -2) for block in (old, new))  # views
+            torch.index_select(before, 1, parent, out=after)  # much faster in tables than in more dimensions
+        return grown
 
 
 class Stack(nn.ModuleList):

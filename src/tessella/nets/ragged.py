@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 SMALL = 63  # categories; variables of at most so many are computed together
+HAND = 16
 
 
 class RaggedLogits(nn.Module):
@@ -82,15 +83,36 @@ class _Rectangle(nn.Module):
         return -loss.view(len(table), -1).T
 
 
-def draw(logits: Tensor) -> Tensor:
-    """min {k : u < P_0 + ... + P_k}, P = softmax(logits), u uniform: a category for each row, (B, K) -> (B).
+def draw(logits: Tensor, row: Tensor | None = None) -> Tensor:
+    """k with probability P_k, P = softmax(logits): a category for each row, (n, K) -> (n).
 
-    One random number for a row, where a race of categories takes one for each. Sums are in double precision.
+    Many categories are dealt into hands of sixteen: first a hand is drawn, by the sum of its P_k, then one of them. So
+    most of the sums are over many hands at once, where those from the first category to each are one after another.
+
+    Args:
+        logits: (n, K).
+        row: draw from these rows of the logits instead, (B); what all draws from one share is computed once.
 
     >>> draw(torch.tensor([[0.0, -torch.inf], [-torch.inf, 0.0]]))
     tensor([0, 1])
     """
-    below = logits.softmax(-1).cumsum(-1, dtype=torch.float64)
+    if logits.shape[1] <= 2 * HAND:
+        return _choose(_rows(logits.softmax(-1), row))
+    odd = -logits.shape[1] % HAND
+    padded = functional.pad(logits, (0, odd), value=-torch.inf) if odd else logits
+    dealt: Tensor = padded.softmax(-1).unflatten(-1, (HAND, -1))  # (n, HAND, hands)
+    hand = _choose(_rows(dealt.sum(1), row))
+    every = torch.arange(len(logits), device=logits.device) if row is None else row
+    return _choose(dealt[every, :, hand]) * dealt.shape[2] + hand
+
+
+def _rows(x: Tensor, row: Tensor | None) -> Tensor:
+    return x if row is None else x.index_select(0, row)
+
+
+def _choose(mass: Tensor) -> Tensor:
+    """min {k : u < m_0 + ... + m_k}, u uniform below the sum of all: (B, K) -> (B). Sums are in double precision."""
+    below = mass.cumsum(-1, dtype=torch.float64)
     level = torch.rand(len(below), 1, dtype=below.dtype, device=below.device) * below[:, -1:]
     return torch.searchsorted(below, level, right=True)[:, 0].clamp_max(below.shape[1] - 1)
 

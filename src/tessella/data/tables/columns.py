@@ -214,10 +214,11 @@ class Column:
     def _values(self, numbers: np.ndarray) -> list[Value]:
         """Of numbers in steps, all of them there."""
         if self.kind == "date":
-            found = map(instant, (numbers * unit(self.step)).tolist())
-            return list(found if self.instants else (one.date() for one in found))
-        if self.kind == "grid":
-            return [round(number, DIGITS) for number in (numbers * self.step).tolist()]
+            different, place = np.unique(numbers * unit(self.step), return_inverse=True)
+            found = [instant(one) if self.instants else instant(one).date() for one in different.tolist()]
+            return [found[i] for i in place.tolist()]
+        if self.kind == "grid":  # a quotient is the nearest number to n / 10^d; a product with 10^-d need not be
+            return list((numbers / round(1 / self.step)).tolist())
         return [round(number) for number in numbers.tolist()] if self.whole else list(numbers.tolist())
 
 
