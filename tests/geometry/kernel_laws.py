@@ -15,6 +15,7 @@ from tessella.geometry import kernels, search, search_triton
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"  # there, Triton's interpreter
 kernels.DEVICES.add(DEVICE)
+kernels._wanted = True
 torch.set_default_device(DEVICE)
 
 SHAPES = {  # G, D, M, K

@@ -1,12 +1,13 @@
-"""Which program searches: Triton's kernels on a GPU where Triton is installed, plain PyTorch everywhere else.
+"""Which program searches: plain PyTorch, or Triton's kernels on a GPU where Triton is installed, inside `triton(True)`.
 
-Both find the same (`search`, `search_triton`). The kernels are operators of PyTorch, which `torch.compile`, `vmap` and
-CUDA graphs take as they are. Nothing here has a gradient: whoever asks for a wall measures it again, with gradients, so
-that backward is a gather and a scatter, not a search.
+They are off unless asked for: no GPU has run them yet (docs/performance.md). Both find the same (`search`,
+`search_triton`). The kernels are operators of PyTorch, which `torch.compile`, `vmap` and CUDA graphs take as they are.
+Nothing here has a gradient: whoever asks for a wall measures it again, with gradients, so that backward is a gather and
+a scatter, not a search.
 
 >>> from tessella import Voronoi
 >>> from tessella.geometry import kernels
->>> with kernels.triton(False):  # plain PyTorch on a GPU, too
+>>> with kernels.triton(True):  # on a CPU, plain PyTorch none the less
 ...     Voronoi(torch.eye(2)).nearest(torch.tensor([[0.0, 9.0]]))
 tensor([1])
 """
@@ -23,12 +24,12 @@ from tessella.geometry import search
 
 DEVICES = {"cuda"} if find_spec("triton") else set()
 
-_wanted = True
+_wanted = False
 
 
 @contextmanager
 def triton(enabled: bool) -> Iterator[None]:
-    """Use Triton's kernels where they can be used (as by default), or not, for the duration of a `with` block."""
+    """Use Triton's kernels where they can be used, or not (as by default), for the duration of a `with` block."""
     global _wanted
     before, _wanted = _wanted, enabled
     try:
