@@ -93,3 +93,10 @@ def test_what_was_written_before_the_options_still_reads():
 def test_what_is_not_known_is_named(config, field, said):
     with pytest.raises(ValueError, match=said):
         changed(config, {field: "cubic"}).build((3,))
+
+
+def test_dropout_is_of_residual_networks():
+    with pytest.raises(ValueError, match=r"dropout: got 0.1 with 'mlp' networks; expected 0, or 'residual'"):
+        FlatCouplingConfig(dropout=0.1).build((3,))
+    flow = FlatCouplingConfig(blocks=1, network="residual", dropout=0.1).build((3,))
+    assert [part.p for part in flow.modules() if isinstance(part, torch.nn.Dropout)] == [0.1]

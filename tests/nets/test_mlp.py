@@ -44,3 +44,12 @@ def test_each_residual_block_adds_to_what_it_was_given():
         first, second = block[1], block[3]
         h = h + second(torch.nn.functional.silu(first(torch.nn.functional.silu(h))))
     torch.testing.assert_close(net(x), net.head[1](torch.nn.functional.silu(h)))
+
+
+def test_dropout_is_of_what_blocks_add_and_of_training_alone():
+    net = perturbed(ResidualMLP(3, 5, 8, dropout=0.5))
+    x = torch.randn(7, 3)
+    assert not torch.equal(net(x), net(x))
+    same = ResidualMLP(3, 5, 8)
+    same.load_state_dict(net.state_dict())
+    torch.testing.assert_close(net.eval()(x), same(x))

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from math import prod
 from typing import Literal
 
@@ -93,6 +94,8 @@ class BlockOptions:
     """Of the coefficients; the hidden layers of `residual` are blocks of two, each with a shortcut."""
     linear: bool = False
     """A linear map of all coordinates between every two blocks."""
+    dropout: float = 0.0
+    """Share of what each block of a `residual` network adds that is left out in training."""
 
     @property
     def parts(self) -> BlockParts:
@@ -100,7 +103,12 @@ class BlockOptions:
         for name, known in (("transform", TRANSFORMS), ("network", NETWORKS)):
             if getattr(self, name) not in known:
                 raise ValueError(f"{name}: got {getattr(self, name)!r}; expected one of {', '.join(known)}")
-        return BlockParts(TRANSFORMS[self.transform](self.bins), NETWORKS[self.network], self.linear)
+        if self.dropout and self.network != "residual":
+            raise ValueError(f"dropout: got {self.dropout} with {self.network!r} networks; expected 0, or 'residual'")
+        network: Callable[..., nn.Module] = NETWORKS[self.network]
+        if self.dropout:
+            network = partial(network, dropout=self.dropout)
+        return BlockParts(TRANSFORMS[self.transform](self.bins), network, self.linear)
 
 
 @dataclass(frozen=True)

@@ -15,13 +15,15 @@ class ResidualMLP(nn.Module):
         width: size of the states h_i.
         layers: n, blocks of two linear maps each.
         context: size of the context vector that is appended to x; 0 for none.
+        dropout: share of what each block adds that is left out in training.
 
     >>> ResidualMLP(2, 3, width=8, context=4)(torch.randn(5, 2), torch.randn(5, 4)).abs().max().item()
     0.0
     """
 
-    def __init__(self, inputs: int, outputs: int, width: int, layers: int = 2, context: int = 0):
+    def __init__(self, inputs: int, outputs: int, width: int, layers: int = 2, context: int = 0, dropout: float = 0.0):
         super().__init__()
+        self.dropout = nn.Dropout(dropout)
         self.embed = nn.Linear(inputs + context, width)
         self.blocks = nn.ModuleList(
             nn.Sequential(nn.SiLU(), nn.Linear(width, width), nn.SiLU(), nn.Linear(width, width)) for _ in range(layers)
@@ -32,6 +34,6 @@ class ResidualMLP(nn.Module):
         """(*batch, inputs), (*batch, context) -> (*batch, outputs)."""
         h = self.embed(x if context is None else torch.cat([x, context], -1))
         for block in self.blocks:
-            h = h + block(h)
+            h = h + self.dropout(block(h))
         out: Tensor = self.head(h)
         return out
