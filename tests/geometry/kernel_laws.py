@@ -14,9 +14,6 @@ from tessella import CellBijection, Voronoi
 from tessella.geometry import kernels, search, search_triton
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"  # there, Triton's interpreter
-kernels.DEVICES.add(DEVICE)
-kernels._wanted = True
-torch.set_default_device(DEVICE)
 
 SHAPES = {  # G, D, M, K
     "one of each": (1, 1, 1, 1),
@@ -29,6 +26,15 @@ SHAPES = {  # G, D, M, K
     "no points": (2, 3, 0, 4),
 }
 DTYPES = {"float32": (torch.float32, 1e-5), "bfloat16": (torch.bfloat16, 1e-5), "float64": (torch.float64, 1e-12)}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def everywhere():
+    """The kernels search. Nothing is done on import: those who look for doctests import this file, too."""
+    kernels.DEVICES.add(DEVICE)
+    torch.set_default_device(DEVICE)
+    with kernels.triton(True):
+        yield
 
 
 @pytest.fixture(params=["short", "long"])
