@@ -1,7 +1,7 @@
 """One item after another, in every order."""
 
 from itertools import permutations
-from math import log
+from math import factorial, log
 
 import torch
 from torch import Tensor, nn
@@ -105,7 +105,8 @@ class ItemTransformer(SetBaseline):
     def _few(self, sets: Tensor, samples: int | None) -> tuple[Tensor, ...]:
         """A few at a time, so that the logits of all their orders fit."""
         n = max(1, sets.shape[1])
-        return sets.split(max(1, LOGITS_AT_ONCE // (n * self.shape.items * max(samples or ORDERS, ORDERS))))
+        logits = n * self.shape.items * max(samples or ORDERS, ORDERS)
+        return tuple(sets.split(max(1, LOGITS_AT_ONCE // logits)))
 
     def _weights(self, items: Tensor, mask: Tensor, orders: Tensor) -> Tensor:
         """log n! P(n) P(items in these orders), (S, B) for orders (S, B, n) that have existing ones first."""
@@ -167,9 +168,10 @@ class ItemTransformer(SetBaseline):
 
 def _all(n: int) -> Tensor:
     """All orders of n, (n!, n)."""
-    return torch.tensor(list(permutations(range(n))), dtype=torch.int64).view(-1, n)
+    return torch.tensor(list(permutations(range(n))), dtype=torch.int64).view(factorial(n), n)
 
 
 def _drawn(mask: Tensor, orders: int) -> Tensor:
     """So many random orders of each set, existing items first: (S, *mask.shape)."""
-    return torch.rand(orders, *mask.shape, device=mask.device).masked_fill(~mask, 2).argsort(-1)
+    key = torch.rand(orders, *mask.shape, dtype=torch.float32, device=mask.device)  # the same orders in any precision
+    return key.masked_fill(~mask, 2).argsort(-1)
