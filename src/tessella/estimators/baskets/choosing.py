@@ -82,7 +82,7 @@ def choose(
     learned = [kind for kind in learned if kind not in skipped]
     share = SHARE_FOR_COUNTING if learned else 1.0
     most = max_components if asked in ("auto", "mixture") else 1
-    counted = count(*parts, shape, plan.seed, most, _times(plan.time_budget, share), plan.progress)
+    counted = count(*parts, shape, replace(plan, time_budget=_times(plan.time_budget, share)), most)
     chosen = _counted(counted, skipped)
     watched = _first(parts[1], WATCHED)
     if learned:
