@@ -1,10 +1,10 @@
-"""`SetFlow` on all baskets of Retail: held-out likelihood, and items that were taken out of baskets found again.
+"""`SetFlow` on all baskets of Retail, or of Accidents: held-out likelihood, and items that were taken out of baskets found again.
 
     python -m benchmarks.baskets --minutes 4
     python -m benchmarks.baskets --minutes 4 --data accidents
 
-The records are results/baskets-retail.json and results/baskets-accidents.json; on a GPU, ...-gpu.json. Beside the model stand independent items, given their number: for what comes
-next, they are a list of the most frequent items.
+The records are results/baskets-retail.json and baskets-accidents.json; with --device cuda, ...-gpu.json. Beside the
+model stand independent items, given their number: for what comes next, they are a list of the most frequent items.
 """
 
 import argparse
