@@ -1,4 +1,4 @@
-"""`SetFlow` on all baskets of Retail, or of Accidents: held-out likelihood, and items that were taken out of baskets found again.
+"""`SetFlow` on all baskets of Retail or Accidents: held-out likelihood, and items taken out of baskets found again.
 
     python -m benchmarks.baskets --minutes 4
     python -m benchmarks.baskets --minutes 4 --data accidents
