@@ -17,7 +17,6 @@ Asked = ModelKind | Literal["auto"]
 
 SHARE_FOR_COUNTING = 0.4  # of the time budget, where something else may pay
 WATCHED = 2000  # validation baskets, at most, that models are compared on where one is a bound
-LEAST = 1e-3  # seconds of a budget that is spent already
 LARGEST = 500  # items in a basket
 ROOM = 1.5  # a basket may be so many times as large as the largest of training
 
@@ -93,9 +92,9 @@ def choose(
         if why := _too_late(chosen, left) if asked == "auto" else "":
             skipped[kind] = why
             continue
-        here = replace(plan, time_budget=left if left is None else max(left, LEAST) / (len(learned) - place))
+        spent = 0.0 if plan.time_budget is None or left is None else plan.time_budget - left / (len(learned) - place)
         try:
-            trained = learn(kind, parts, shape, here, counted.independent)
+            trained = learn(kind, parts, shape, plan, counted.independent, spent)
             value = mean_nll(trained.model, watched, samples, plan.seed)
         except ArithmeticError as error:
             if asked != "auto":

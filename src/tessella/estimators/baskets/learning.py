@@ -10,7 +10,7 @@ import torch
 from tessella.baselines.sets import BasketMixture, ItemTransformer
 from tessella.data import PaddedSets, SetShape
 from tessella.densities.sets import CouplingSetConfig, MixtureBaseConfig
-from tessella.estimators.baskets.network import LEARNED, ModelKind
+from tessella.estimators.baskets.network import ModelKind
 from tessella.estimators.learning import Plan, limited_epochs, on_gpu, single_precision, train_by_plan
 from tessella.models import ItemTransformerConfig, SemiDiscreteSets, SetConfig, SetFlowConfig
 from tessella.training import StopReason
@@ -66,30 +66,6 @@ def why_not(kind: ModelKind, sets: PaddedSets, shape: SetShape, plan: Plan) -> s
     return ""
 
 
-def learn(
-    kind: ModelKind, parts: tuple[PaddedSets, PaddedSets], shape: SetShape, plan: Plan, whole: BasketMixture
-) -> Trained:
-    """Start and train a model on (training, validation) baskets.
-
-    Args:
-        kind: what it is.
-        parts: baskets.
-        shape: of all.
-        plan: how long, and where checkpoints go.
-        whole: the independent model, which knows the sizes.
-    """
-    began, effort = time.perf_counter(), _EFFORTS[kind](on_gpu(plan.device))
-    train, validation = (PaddedSets(part.items.cpu(), part.offsets.cpu(), size=shape.most) for part in parts)
-    tuned = limited_epochs(effort.tuned(plan, kind), len(train), EPOCHS, FEWEST_STEPS)
-    with single_precision(), fork_rng(torch.device("cpu")):
-        torch.manual_seed(derived_seed(plan.seed, kind))
-        model = effort.config.start(shape, *train.batch(torch.arange(min(STARTED, len(train)))))
-        assert isinstance(model, ItemTransformer | SemiDiscreteSets)
-        model.sizes.log_share.copy_(whole.log_size[0])
-        result, history = train_by_plan(model, (train, validation), tuned, time.perf_counter() - began)
-    return Trained(kind, model, effort.config, result.steps, result.stopped, history)
-
-
 @dataclass(frozen=True)
 class Effort:
     """The size of a network, and how it is trained."""
@@ -122,5 +98,34 @@ def _coupling(gpu: bool) -> Effort:
     return Effort(SetFlowConfig(density=density), 256 if gpu else 128, 1e-3, 1000 if gpu else 250)
 
 
-_EFFORTS: dict[ModelKind, Callable[[bool], Effort]] = {"transformer": _transformer, "coupling": _coupling}
-assert set(_EFFORTS) == set(LEARNED)
+EFFORTS: dict[ModelKind, Callable[[bool], Effort]] = {"transformer": _transformer, "coupling": _coupling}
+
+
+def learn(
+    kind: ModelKind,
+    parts: tuple[PaddedSets, PaddedSets],
+    shape: SetShape,
+    plan: Plan,
+    whole: BasketMixture,
+    spent: float = 0.0,
+) -> Trained:
+    """Start and train a model on (training, validation) baskets.
+
+    Args:
+        kind: what it is.
+        parts: baskets.
+        shape: of all.
+        plan: how long, and where checkpoints go.
+        whole: the independent model, which knows the sizes.
+        spent: seconds of the plan's time budget that are others'.
+    """
+    began, effort = time.perf_counter(), EFFORTS[kind](on_gpu(plan.device))
+    train, validation = (PaddedSets(part.items.cpu(), part.offsets.cpu(), size=shape.most) for part in parts)
+    tuned = limited_epochs(effort.tuned(plan, kind), len(train), EPOCHS, FEWEST_STEPS)
+    with single_precision(), fork_rng(torch.device("cpu")):
+        torch.manual_seed(derived_seed(plan.seed, kind))
+        model = effort.config.start(shape, *train.batch(torch.arange(min(STARTED, len(train)))))
+        assert isinstance(model, ItemTransformer | SemiDiscreteSets)
+        model.sizes.log_share.copy_(whole.log_size[0])
+        result, history = train_by_plan(model, (train, validation), tuned, spent + time.perf_counter() - began)
+    return Trained(kind, model, effort.config, result.steps, result.stopped, history)
