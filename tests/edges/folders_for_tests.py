@@ -13,7 +13,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from tests.estimators.frames_for_tests import FRAMES, mixed_columns, small_flow
 
-from tessella import MixtureFlow, TabularFlow
+from tessella import MixtureFlow, SetFlow, TabularFlow
 from tessella.data import load_table
 from tessella.densities import CouplingConfig
 from tessella.estimators.overview import gather
@@ -27,11 +27,15 @@ LEGACY = Path(__file__).parents[1] / "legacy" / "0.1.0"
 LIBRARY = {"autoregressive": "pandas", "blocks": "polars", "coupling": "pyarrow", "mixture": "polars"}
 SECTIONS = ["config", "columns", "layout", "codes", "fitted", "params", "arrays"]  # each alike, whatever its length
 SECTIONS += ["run", "training", "association", "telling", "likelihoods", "odd_rows", "curve", "marginals", "learning"]
-DENSITIES = ["autoregressive", "blocks", "coupling", "mixture", "array", "vectors", "gaussians"]
+BASKETS = {"baskets": "mixture", "baskets in order": "transformer", "baskets in cells": "coupling"}
+DENSITIES = ["autoregressive", "blocks", "coupling", "mixture", "array", "vectors", "gaussians", *BASKETS]
+Estimator = TabularFlow | MixtureFlow | SetFlow
 
 
 def table_of(density: str) -> Any:
     columns = mixed_columns(ROWS)
+    if density in BASKETS:
+        return [["bread", "butter"], ["bread", "butter", "jam"], ["beer", "chips"], ["beer", 7]] * (ROWS // 4)
     if density in ("vectors", "gaussians"):
         return np.random.default_rng(0).normal(size=(ROWS, 2))
     if density == "array":
@@ -48,6 +52,9 @@ def save_estimator(density: str, folder: Path) -> None:
         gaussians = MixtureFlow(components=2, **options).fit(table_of(density))
         assert gaussians.density_ == "gaussian mixture"
         gaussians.save(folder)
+    elif density in BASKETS:
+        options = {"max_components": 2, "max_steps": 1, "progress": False, "device": "cpu", "random_state": 0}
+        SetFlow(model_kind=BASKETS[density], threads=1, **options).fit(table_of(density)).save(folder)
     else:
         kind = {"mixture": "auto", "array": "autoregressive"}.get(density, density)
         flow = small_flow(density=kind, max_steps=1).fit(table_of(density))
@@ -70,12 +77,21 @@ def save_run(folder: Path) -> None:
     train_run(RunConfig(DataConfig("nursery"), model, training), load_table("nursery"), folder)
 
 
-def loaded(folder: Path, density: str) -> TabularFlow | MixtureFlow:
+def loaded(folder: Path, density: str) -> Estimator:
+    if density in BASKETS:
+        return SetFlow.load(folder, device="cpu")
     return (MixtureFlow if density in ("vectors", "gaussians") else TabularFlow).load(folder, device="cpu")
 
 
-def use(flow: TabularFlow | MixtureFlow, density: str) -> None:
+def use(flow: Estimator, density: str) -> None:
     """Draw, score, predict, explain, fill."""
+    if isinstance(flow, SetFlow):
+        baskets = [list(flow.items_[:1]), list(flow.items_[-2:])]
+        flow.sample(3)
+        flow.anomalies(baskets, top=1)
+        flow.complete(baskets[0])
+        flow.embedding()
+        return
     rows = table_of(density)[:2]
     flow.sample(3)
     flow.score_samples(rows)

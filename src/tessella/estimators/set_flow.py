@@ -12,14 +12,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from tessella.baselines.sets import BasketMixture
+from tessella import configs
 from tessella.data import PaddedSets, SetShape
 from tessella.estimators import baskets, frames, saving
-from tessella.estimators.baskets import Baskets, Items, ModelKind
-from tessella.estimators.baskets.choosing import shape_of
+from tessella.estimators.baskets import KINDS, Asked, BasketModel, Baskets, Items, ModelKind, network
 from tessella.estimators.baskets.items import Unseen
 from tessella.estimators.learning import (
     Device,
+    Plan,
     check_device,
     check_settings,
     limited_threads,
@@ -29,45 +29,65 @@ from tessella.estimators.learning import (
 )
 from tessella.estimators.tabular_flow import Embedding
 from tessella.folders import interpreting
-from tessella.models.restoring import DamagedModelError, restored, sound
+from tessella.models import SetConfig
+from tessella.models.restoring import restored, sound
 from tessella.training import StopReason
 from tessella.training.randomness import derived_seed, fork_rng, seed_noise
 
+MOST_SAMPLES = 10_000  # of a bound
+
 
 class SetFlow(DensityMixin, BaseEstimator):
-    """P(S) = sum_m v_m P_m(n) prod_{k in S} w_m(k) / e_n(w_m), exact: how likely each basket is, and what comes next.
+    """P(S), whatever the order: how likely each basket is, and what comes next.
 
-    A basket is a set: no order, no item twice, n of them. There are kinds of baskets, m; each has its own sizes and its
-    own items, which given their number are independent (e_n adds up all sets of n items). How many kinds there are, the
-    validation baskets say; if none, the model is "independent". Likelihoods, samples and completions are exact, for
-    any size, among up to a hundred thousand items.
+    A basket is a set: no order, no item twice, n of them. Several models are fitted, and the one is kept that the
+    validation baskets prefer. Two count, and are exact for any size among up to a hundred thousand items:
+
+    - "independent": items are independent given their number;
+    - "mixture": P(S) = sum_m v_m P_m(n) prod_{k in S} w_m(k) / e_n(w_m). There are kinds of baskets, m; each has its
+      own sizes and its own items, which given their number are independent (e_n adds up all sets of n items).
+
+    Two learn by gradients in the time that is left, from 1,000 baskets on, where that can pay (`skipped_`):
+
+    - "transformer": one item after another, summed over all orders; exact up to 4 items, else a lower bound;
+    - "coupling": a flow of points in the items' cells, for small baskets of some hundred items; a lower bound.
 
     Baskets come as lists of items (texts, integers, anything hashable), or as a table of two columns, basket and item:
     pandas, polars, pyarrow, or a 2-D array. An item that comes twice in a basket counts once, which is said.
 
     Args:
-        max_components: most kinds; None: up to 256, by baskets and items.
+        max_components: most kinds of a mixture; None: up to 256, by baskets and items.
+        model_kind: what the model shall be, one of the above; "auto": what the validation baskets prefer.
         time_budget: seconds of fitting; None: until the validation baskets like nothing better.
+        max_steps: most updates of a model that learns; None: 3000, or as many as the time budget allows, but no more
+            than 30 epochs.
+        samples: of a bound: orders of the items, or points in their cells; None: 24.
         validation_fraction: share of the baskets held out to choose by.
         test_fraction: share of the baskets of which nothing is learned but their items; `parts_` says which.
         unseen: what to do with an item that training did not see: "error", or "skip" to leave it out of its basket.
         device: "auto", "cpu" or "cuda".
         threads: of a CPU; None: as many as are free.
-        random_state: fixes split, fit and samples.
+        random_state: fixes split, fit, scores and samples.
         progress: show progress.
 
     Attributes:
         items_: all items, the most frequent first.
-        model_kind_: what the validation baskets preferred: "mixture" or "independent".
-        components_: kinds of baskets.
-        exact_: True: scores are likelihoods, no bounds of them.
-        validation_: mean negative log-likelihood of the validation baskets in nats, by model.
-        best_validation_: that of the model.
+        model_kind_: what the model is: "independent", "mixture", "transformer" or "coupling".
+        components_: kinds of baskets; 0 of a model that learned.
+        exact_: whether scores are likelihoods rather than lower bounds of them.
+        samples_: of a bound.
+        validation_: mean negative log-likelihood of the validation baskets in nats, or an upper bound of it, by model;
+            of the first 2,000 of them, where a model learned.
+        skipped_: why models were not tried, in words, by model.
+        best_validation_: the value of the model.
+        config_: what was chosen about a model that learned; else None.
         parts_: positions of the "train", "validation" and "test" baskets; not saved.
         independent_: the model of independent items, to compare with; not saved.
-        history_: kinds, prior, validation value and seconds after each round of counting.
-        n_iter_: rounds.
-        stopped_: why fitting ended: "steps", "patience", "time_budget" or "interrupted" (Ctrl-C keeps the best).
+        history_: of each model, validation value and seconds after each round of counting or every few updates.
+        n_iter_: rounds or updates of the model.
+        seconds_: of fitting.
+        stopped_: why fitting the model ended: "steps", "patience", "time_budget" or "interrupted" (Ctrl-C keeps the
+            best).
 
     >>> baskets = [["bread", "butter"], ["bread", "butter", "jam"], ["beer", "chips"], ["beer"]] * 20
     >>> flow = SetFlow(device="cpu", random_state=0, progress=False).fit(baskets)
@@ -81,7 +101,10 @@ class SetFlow(DensityMixin, BaseEstimator):
         self,
         max_components: int | None = None,
         *,
+        model_kind: Asked = "auto",
         time_budget: float | None = None,
+        max_steps: int | None = None,
+        samples: int | None = None,
         validation_fraction: float = 0.1,
         test_fraction: float = 0.0,
         unseen: Unseen = "error",
@@ -91,7 +114,10 @@ class SetFlow(DensityMixin, BaseEstimator):
         progress: bool = True,
     ):
         self.max_components = max_components
+        self.model_kind = model_kind
         self.time_budget = time_budget
+        self.max_steps = max_steps
+        self.samples = samples
         self.validation_fraction = validation_fraction
         self.test_fraction = test_fraction
         self.unseen = unseen
@@ -100,9 +126,19 @@ class SetFlow(DensityMixin, BaseEstimator):
         self.random_state = random_state
         self.progress = progress
 
-    @limited_threads
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the distribution of baskets; `y` is ignored."""
+        return self._fit(X, None)
+
+    def fit_resumable(self, X: Any, checkpoints: Path | str) -> Self:
+        """`fit`, with the state of training kept in a folder: killed, the same call continues where it was.
+
+        Other baskets, or other settings, begin anew. The folder can be removed when the estimator is saved.
+        """
+        return self._fit(X, Path(checkpoints))
+
+    @limited_threads
+    def _fit(self, X: Any, checkpoints: Path | None) -> Self:
         self._check_parameters()
         found = baskets.read(X)
         if len(found) < 2:
@@ -111,21 +147,27 @@ class SetFlow(DensityMixin, BaseEstimator):
         if len(self._items) < 2:
             raise ValueError(f"X: got baskets of the single item {self._items.names[0]!r}; expected at least two items")
         self.seed_ = int(check_random_state(self.random_state).randint(2**31 - 1))
+        self.samples_ = self.samples or network.SAMPLES
         sets, _ = self._items.encode(found)
         assert sets is not None  # no basket is empty
         self.parts_ = split_rows(len(found), self.seed_, self.validation_fraction, self.test_fraction)
         device = "cuda" if on_gpu(self.device) else "cpu"
         train, validation = (_some(sets, self.parts_[name]).to(device) for name in ("train", "validation"))
-        shape = shape_of(sets, len(self._items))
-        chosen = baskets.choose(
-            train, validation, shape, self.seed_, self.max_components, self.time_budget, self.progress
+        shape = baskets.shape_of(sets, len(self._items))
+        plan = Plan(
+            self.seed_,
+            self.device,
+            self.max_steps,
+            self.time_budget,
+            self.progress,
+            threads=self.threads,
+            checkpoints=checkpoints,
         )
+        chosen = baskets.choose((train, validation), shape, plan, self.model_kind, self.max_components, self.samples_)
         self.model_, self.model_kind_, self.exact_ = chosen.model, chosen.kind, chosen.model.exact
-        self.independent_ = chosen.independent
-        self.validation_ = {"independent": chosen.initial_validation}
-        if chosen.kind != "independent":
-            self.validation_[chosen.kind] = chosen.validation
-        self.history_, self.n_iter_, self.stopped_ = chosen.history, chosen.rounds, chosen.stopped
+        self.independent_, self.config_, self.skipped_ = chosen.independent, chosen.config, chosen.skipped
+        self.validation_, self.history_, self.n_iter_ = chosen.validation, chosen.history, chosen.steps
+        self.stopped_, self.seconds_ = chosen.stopped, chosen.seconds
         return self
 
     @property
@@ -135,18 +177,19 @@ class SetFlow(DensityMixin, BaseEstimator):
 
     @property
     def components_(self) -> int:
-        """Kinds of baskets."""
-        return self.model_.components
+        """Kinds of baskets; 0 of a model that learned."""
+        return network.components_of(self.model_)
 
     @property
     def best_validation_(self) -> float:
-        """Mean negative log-likelihood of the validation baskets, in nats."""
+        """Mean negative log-likelihood of the validation baskets in nats, or an upper bound of it."""
         return self.validation_[self.model_kind_]
 
     @limited_threads
     def score_samples(self, X: Any) -> np.ndarray:
-        """Log-likelihood of each basket in nats, exact; of a table, in the order in which baskets first come.
+        """Log-likelihood of each basket in nats; of a table, in the order in which baskets first come.
 
+        Exact where `exact_` says so, else a lower bound, the same at every call.
         With unseen="skip", a basket of which nothing is left has -inf.
         """
         return self._scores(self._read(X))
@@ -171,7 +214,7 @@ class SetFlow(DensityMixin, BaseEstimator):
         if not isinstance(n, numbers.Integral) or n < 1:
             raise ValueError(f"n: got {n!r}; expected a positive integer")
         state = self.random_state if random_state is None else random_state
-        device = self.model_.log_weight.device
+        device = network.device_of(self.model_)
         with fork_rng(device), sound("sample"):
             seed_noise(derived_seed(int(check_random_state(state).randint(2**31 - 1)), "sample"), device)
             items, mask = (part.cpu() for part in self.model_.sample(int(n)))
@@ -186,7 +229,8 @@ class SetFlow(DensityMixin, BaseEstimator):
     def complete(self, basket: Iterable[Hashable], n: int = 5) -> list[tuple[Hashable, float]]:
         """What comes next: the n likeliest items, with P(basket and item | basket, and it has one item more).
 
-        The probabilities of all items that are not in the basket add up to 1. The basket may be empty.
+        The probabilities of all items that are not in the basket add up to 1. The basket may be empty. A "transformer"
+        says which item comes last, given that the others came before it in any order; a "coupling" estimates.
         """
         check_is_fitted(self, "model_")
         if not isinstance(n, numbers.Integral) or n < 1:
@@ -198,10 +242,7 @@ class SetFlow(DensityMixin, BaseEstimator):
         most = min(self.model_.shape.most, len(self._items))
         if len(codes) >= most:
             raise ValueError(f"basket: got {len(codes)} items; expected fewer than {most}, the largest basket possible")
-        with sound("complete"):
-            chance, order = (
-                self.model_.log_next(codes.to(self.model_.log_weight.device)).exp().sort(descending=True, stable=True)
-            )
+        chance, order = self._next(codes).exp().sort(descending=True, stable=True)
         some = range(min(int(n), len(self._items) - len(codes)))
         return [(self.items_[int(order[i])], float(chance[i])) for i in some]
 
@@ -234,12 +275,13 @@ class SetFlow(DensityMixin, BaseEstimator):
         return frames.write_new(found.library, {name: [row[name] for row in rows] for name in names})
 
     def embedding(self) -> Embedding:
-        """The items and their vectors, (K, M): square roots of P(kind | item), which have length 1.
+        """The items and their vectors, (K, D): items that come in the same kinds of baskets are neighbours.
 
-        Items that come in the same kinds of baskets are neighbours. An independent model knows no kinds.
+        Of a "mixture", square roots of P(kind | item), which have length 1; an "independent" model knows one kind. What
+        a "transformer" is told of each item; anchors of the cells of a "coupling".
         """
         check_is_fitted(self, "model_")
-        return Embedding(self.items_, self.model_.kinds_of_items().sqrt().cpu().numpy())  # type: ignore[arg-type]  # any item
+        return Embedding(self.items_, network.vectors(self.model_).cpu().numpy())  # type: ignore[arg-type]  # any item
 
     def save(self, folder: Path | str) -> None:
         """Write the estimator into a folder, as JSON and safetensors; items must be texts or integers."""
@@ -254,7 +296,12 @@ class SetFlow(DensityMixin, BaseEstimator):
             "items": list(self.items_),
             "library": self.library_,
             "labels": self.labels_,
-            "config": {"items": shape.items, "most": shape.most, "components": self.components_},
+            "config": {
+                "items": shape.items,
+                "most": shape.most,
+                "components": self.components_,
+                "model": None if self.config_ is None else configs.to_json(self.config_),
+            },
             "fitted": {name: getattr(self, name) for name in _FITTED},
         }
         saving.write(Path(folder), self, description, self.model_)
@@ -282,40 +329,50 @@ class SetFlow(DensityMixin, BaseEstimator):
             setattr(self, name, value)
         if self.model_kind_ not in self.validation_:
             raise ValueError(f"validation_: got {list(self.validation_)}; expected {self.model_kind_!r} among them")
-        shape = SetShape(config["items"], 1, config["most"])
-        self.model_ = restored(lambda: BasketMixture(shape, config["components"]), said["config"], weights)
-        self.model_.check()
+        self._check_samples(self.samples_)
+        learned = said["config"]["model"]
+        self.config_ = None if learned is None else configs.from_json(SetConfig, learned)  # type: ignore[type-abstract]  # a family is meant
+        about = self.model_kind_, SetShape(config["items"], 1, config["most"]), config["components"], self.config_
+        self.model_ = restored(lambda: network.build(*about), said["config"], weights)
+        network.check(self.model_)
+        if self.exact_ != self.model_.exact:
+            raise ValueError(f"exact_: got {self.exact_}; expected {self.model_.exact} of such a {self.model_kind_}")
 
     def _check_parameters(self) -> None:
         check_settings(self.device, self.time_budget, self.validation_fraction, self.threads, self.random_state)
         if self.max_components is not None and self.max_components < 1:
             raise ValueError(f"max_components: got {self.max_components}; expected at least 1, or None")
+        if self.model_kind not in ("auto", *KINDS):
+            raise ValueError(f"model_kind: got {self.model_kind!r}; expected one of auto, {', '.join(KINDS)}")
+        if self.max_steps is not None and self.max_steps < 1:
+            raise ValueError(f"max_steps: got {self.max_steps}; expected at least 1, or None")
+        if self.samples is not None:
+            self._check_samples(self.samples)
         if self.unseen not in ("error", "skip"):
             raise ValueError(f"unseen: got {self.unseen!r}; expected one of error, skip")
         if not 0 <= self.test_fraction < 1 - self.validation_fraction:
             least = f"0 <= test_fraction < {1 - self.validation_fraction}"
             raise ValueError(f"test_fraction: got {self.test_fraction}; expected {least}")
 
+    def _check_samples(self, samples: int) -> None:
+        if not 1 <= samples <= MOST_SAMPLES:
+            raise ValueError(f"samples: got {samples}; expected at least 1, and at most {MOST_SAMPLES:,}")
+
+    def _next(self, codes: Tensor) -> Tensor:
+        return network.log_next(self.model_, codes, self.samples_, self.seed_)
+
     def _read(self, X: Any) -> Baskets:
         check_is_fitted(self, "model_")
         return baskets.read(X)
 
-    def _scores(self, found: Baskets, model: BasketMixture | None = None) -> np.ndarray:
+    def _scores(self, found: Baskets, model: BasketModel | None = None) -> np.ndarray:
         """Of this model, or of another one of the same items."""
-        model = model or self.model_
         sets, left = self._items.encode(found, self.unseen)
         scores = np.full(len(found), -np.inf)
         if sets is None:
             return scores
         self._check_sizes(sets, left, found)
-        sets = sets.to(model.log_weight.device)
-        with sound("log-likelihood"):
-            values = model.log_prob_flat(sets.items, sets.offsets)
-        if not bool(values.isfinite().all()):
-            raise DamagedModelError(
-                f"log-likelihood: {int((~values.isfinite()).sum())} of {len(values)} are not finite"
-            )
-        scores[left.numpy()] = values.cpu().numpy()
+        scores[left.numpy()] = network.log_likelihood(model or self.model_, sets, self.samples_, self.seed_).numpy()
         return scores
 
     def _check_sizes(self, sets: PaddedSets, left: Tensor, found: Baskets) -> None:
@@ -330,11 +387,10 @@ class SetFlow(DensityMixin, BaseEstimator):
     def _oddest(self, items: list[Hashable]) -> tuple[Hashable | None, float]:
         """The item that is least expected given all others, and -log of its probability."""
         codes = torch.tensor([self._items.codes[item] for item in items], dtype=torch.int64)
-        codes = codes.to(self.model_.log_weight.device)
         found: tuple[Hashable | None, float] = (None, 0.0)
         for place, item in enumerate(items):
             others = torch.cat([codes[:place], codes[place + 1 :]])
-            surprise = -float(self.model_.log_next(others)[codes[place]])
+            surprise = -float(self._next(others)[codes[place]])
             if found[0] is None or surprise > found[1]:
                 found = item, surprise
         return found
@@ -370,9 +426,12 @@ _FITTED: dict[str, Any] = {
     "seed_": int,
     "model_kind_": ModelKind,
     "exact_": bool,
+    "samples_": int,
     "validation_": dict[str, float],
+    "skipped_": dict[str, str],
     "history_": list[dict[str, Any]],
     "n_iter_": int,
+    "seconds_": float,
     "stopped_": StopReason,
 }
 """Attributes that are saved, and their types."""

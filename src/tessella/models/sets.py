@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from tessella.baselines.sets import DPP, KDPP, BernoulliMixture, ConditionalBernoulli, ItemTransformer, SetBaseline
 from tessella.configs import Choice
@@ -66,6 +67,16 @@ class SemiDiscreteSets(ImportanceBound):
         x, batch = self._draw(rows)
         own = self._log_density(x, batch[1]).double() - self.dequantizer.log_prob(x, *batch).double()
         return batch, own
+
+    @torch.no_grad()
+    def log_next(self, items: Tensor, samples: int) -> Tensor:
+        """log P(S and k | S is in a set of one item more), (K), by bounds: -inf for the items of S, (n)."""
+        found = torch.full((self.shape.items,), -torch.inf, dtype=torch.float64, device=items.device)
+        others = torch.ones_like(found).bool().index_fill(0, items, False).nonzero()  # (K - n, 1)
+        sets = torch.cat([items.expand(len(others), -1), others], 1)
+        mask = mask_of(torch.full_like(others[:, 0], sets.shape[1]), self.shape.most)
+        bounds = self.log_prob(pad(sets, (0, self.shape.most - sets.shape[1])), mask, samples=samples)
+        return found.scatter(0, others[:, 0], bounds.double().log_softmax(0))
 
     def initialize(self, items: Tensor, mask: Tensor) -> None:
         """Nothing: `start` takes all training sets."""

@@ -17,15 +17,16 @@ def header(overview: Overview) -> Markup:
     own = overview["likelihoods"][0]
     part = "test baskets that it never saw" if overview["held_out"] == "test" else "validation baskets"
     value = nats(own["nll"], own["error"])
-    figure = f"On {overview['scored']:,} {part}, the model's negative log-likelihood is {value} nats."
+    most = "" if own["exact"] else "at most "
+    figure = f"On {overview['scored']:,} {part}, the model's negative log-likelihood is {most}{value} nats."
     if overview["model"] == "independent":
         title = "Nothing was found that items tell about each other"
-        story = f"{figure} The validation baskets preferred independent items to kinds of baskets."
+        story = f"{figure} The validation baskets preferred independent items to anything else."
     elif own["gain"] > CLEAR * own["gain_error"]:
-        title = f"{overview['components']} kinds of baskets, ahead of independent items by {number(own['gain'])} nats"
+        title = f"{_subject(overview)}, ahead of independent items by {number(own['gain'])} nats"
         story = f"{figure} An average basket is {times(own['gain'])} likelier than under independent items."
     else:
-        title = "Kinds of baskets predict about as well as independent items"
+        title = f"{_subject(overview)}: about as good a guess as independent items"
         by = nats(own["gain"], own["gain_error"])
         story = f"{figure} Its lead over independent items, {by} nats, is no clear difference."
     facts = {
@@ -51,10 +52,20 @@ def sections(overview: Overview, model: str) -> list[Section]:
             _words(
                 "Mean negative log-likelihood of the same held-out baskets, in nats, ± its standard error: lower is "
                 "better.",
-                "Of the whole set: how many items, and which; no order counts. Exact. Bars show the gain over items "
-                "that are independent given their number, with two standard errors of the paired difference.",
+                "Of the whole set: how many items, and which; no order counts. "
+                f"{'Exact.' if overview['exact'] else 'The model gives a bound.'} Bars show the gain over items that "
+                "are independent given their number, with two standard errors of the paired difference.",
             ),
             charts.gains(overview["likelihoods"]),
+        ),
+        (
+            "models",
+            "Models",
+            _words(
+                "Mean negative log-likelihood of the validation baskets under each model, in nats; the lowest is kept.",
+                "Models that count come first; those that learn share what is left of the time, where that can pay.",
+            ),
+            _tried(overview),
         ),
         (
             "sizes",
@@ -79,12 +90,30 @@ def sections(overview: Overview, model: str) -> list[Section]:
     return [*found, _usage(model)]
 
 
+def _subject(overview: Overview) -> str:
+    """Of the headline."""
+    if overview["model"] == "mixture":
+        return f"{overview['components']} kinds of baskets"
+    return str(overview["likelihoods"][0]["name"]).capitalize()
+
+
+def _tried(overview: Overview) -> Markup:
+    """A line for each model: its value, or why it has none."""
+    lines = []
+    for one in overview["tried"]:
+        name = tag("span", one["name"], *([tag("em", "kept")] if one["chosen"] else []), class_="who")
+        bound = "" if one["exact"] else "≤ "
+        said = f"not tried: {one['why']}" if one["validation"] is None else bound + number(one["validation"], 3)
+        lines.append(tag("li", name, " ", tag("span", said, class_="figure")))
+    return tag("ul", *lines)
+
+
 def _map_words(overview: Overview) -> Markup:
-    found = overview["item_map"]
+    found, by = overview["item_map"], "P(kind | item)" if overview["model"] == "mixture" else "their vectors"
     return _words(
         "Items that come in the same kinds of baskets are neighbours. The larger a dot, the more baskets hold it.",
-        f"The {len(found['labels'])} most frequent items by t-SNE of P(kind | item); names of the first "
-        f"{found['named']} where there is room, all others when pointed at. Near means alike; far says little.",
+        f"The {len(found['labels'])} most frequent items by t-SNE of {by}; names of the first {found['named']} where "
+        "there is room, all others when pointed at. Near means alike; far says little.",
     )
 
 

@@ -71,9 +71,9 @@ class ItemMixture(SetBase):
         """log density of each component, (*batch, M), for bumps (*batch, n, K)."""
         log_weight = self.kinds.log_weight
         alone = [_where(exists[..., j], bumps[..., j, :] @ log_weight.exp().mT, 1) for j in range(bumps.shape[-2])]
+        if not self.distinct:  # a product of many would be 0 to single precision
+            return torch.stack([one.clamp_min(torch.finfo(one.dtype).tiny).log() for one in alone]).sum(0)
         product = prod_of(alone)
-        if not self.distinct:
-            return product.log()
         different = self._different(bumps, exists, alone, log_weight)
         most = bumps.shape[-2]
         sizes = torch.arange(most + 1, device=bumps.device, dtype=torch.float64)

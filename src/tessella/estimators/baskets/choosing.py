@@ -1,64 +1,53 @@
-"""Which model of baskets the validation baskets prefer."""
+"""Which model of baskets the validation baskets prefer: those that count first, then those that learn."""
 
 import time
-from collections.abc import Iterator
-from copy import deepcopy
-from dataclasses import dataclass, field
-from math import isfinite
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-import torch
-
 from tessella.baselines.sets import BasketMixture
-from tessella.baselines.sets.counting import improve, independent, split
 from tessella.data import PaddedSets, SetShape
-from tessella.progress import Progress
+from tessella.estimators.baskets.counting import Counted, count
+from tessella.estimators.baskets.learning import SECONDS, Trained, learn, why_not
+from tessella.estimators.baskets.network import LEARNED, BasketModel, ModelKind, mean_nll
+from tessella.estimators.learning import Plan
+from tessella.models import SetConfig
 from tessella.training import StopReason
-from tessella.training.randomness import derived_seed
 
-ModelKind = Literal["independent", "mixture"]
+Asked = ModelKind | Literal["auto"]
 
-PRIORS = (1.0, 4.0)
-ROUNDS, MORE = 6, 30  # of each number of kinds, and of the best one at most
-COMPONENTS = 256
-BASKETS = 10  # of each kind, at least
-WEIGHTS = 2**23  # of all kinds, at most: a hundred thousand items have 64 kinds
+SHARE_FOR_COUNTING = 0.4  # of the time budget, where something else may pay
+WATCHED = 2000  # validation baskets, at most, that models are compared on where one is a bound
 LARGEST = 500  # items in a basket
 ROOM = 1.5  # a basket may be so many times as large as the largest of training
 
 
 @dataclass
 class Chosen:
-    """The model, and how it was found: mean -log P of the validation baskets in nats.
+    """The model, and what it was preferred to.
 
     Attributes:
         model: the best.
+        kind: what it is.
+        config: of a model that was learned.
         independent: items that are independent given their number.
-        prior: observations of each item in each kind that the best was given.
-        validation: of the best.
-        initial_validation: of independent items.
-        rounds: of counting, in all.
-        history: kinds, prior, validation value and seconds after each round.
-        stopped: why no more was tried.
+        validation: mean -log P of the validation baskets in nats, or a bound of it, by model.
+        skipped: why models were not tried, in words.
+        steps: rounds of counting or updates, of the model.
+        history: of all models that were tried.
+        stopped: why fitting ended.
+        seconds: of fitting.
     """
 
-    model: BasketMixture
+    model: BasketModel
+    kind: ModelKind
     independent: BasketMixture
-    validation: float
-    initial_validation: float
-    prior: float = 0.0
-    rounds: int = 0
+    validation: dict[str, float]
+    steps: int
+    stopped: StopReason
+    config: SetConfig | None = None
+    skipped: dict[str, str] = field(default_factory=dict)
     history: list[dict[str, Any]] = field(default_factory=list)
-    stopped: StopReason = "steps"
-
-    @property
-    def kind(self) -> ModelKind:
-        """What the model is."""
-        return "independent" if self.model.components == 1 else "mixture"
-
-
-class _OutOfTimeError(Exception):
-    """The budget is spent."""
+    seconds: float = 0.0
 
 
 def shape_of(sets: PaddedSets, items: int) -> SetShape:
@@ -70,77 +59,90 @@ def shape_of(sets: PaddedSets, items: int) -> SetShape:
 
 
 def choose(
-    train: PaddedSets,
-    validation: PaddedSets,
+    parts: tuple[PaddedSets, PaddedSets],
     shape: SetShape,
-    seed: int,
+    plan: Plan,
+    asked: Asked = "auto",
     max_components: int | None = None,
-    time_budget: float | None = None,
-    progress: bool = True,
+    samples: int = 24,
 ) -> Chosen:
-    """Kinds of baskets are split in two as long as the validation baskets like it; then the best learns on.
+    """Count for a while; then those that learn share what is left of the time.
 
     Args:
-        train, validation: baskets.
+        parts: (training, validation) baskets.
         shape: of all.
-        seed: of the splits.
-        max_components: M at most.
-        time_budget: in seconds; what is best by then is chosen.
-        progress: whether to show it.
+        plan: how long, and with which seed.
+        asked: what the model shall be; "auto": what the validation baskets prefer.
+        max_components: of a mixture.
+        samples: of bounds.
     """
-    began = time.monotonic()
-    whole = independent(train, shape)
-    at_first = _nll(whole, validation)
-    chosen = Chosen(whole, whole, at_first, at_first)
-    most = min(max_components or COMPONENTS, max(1, len(train) // BASKETS), max(1, WEIGHTS // shape.items))
-    with Progress("rounds of counting", None, progress) as bar:
+    began, learned = time.monotonic(), [kind for kind in LEARNED if asked in (kind, "auto")]
+    skipped = _skipped(learned, parts[0], shape, plan) if asked == "auto" else {}
+    learned = [kind for kind in learned if kind not in skipped]
+    share = SHARE_FOR_COUNTING if learned else 1.0
+    most = max_components if asked in ("auto", "mixture") else 1
+    counted = count(*parts, shape, replace(plan, time_budget=_times(plan.time_budget, share)), most)
+    chosen = _counted(counted, skipped)
+    watched = _first(parts[1], WATCHED)
+    if learned:
+        models = {"independent": counted.independent, counted.kind: counted.model}
+        chosen.validation = {kind: mean_nll(model, watched, samples, plan.seed) for kind, model in models.items()}
+    for place, kind in enumerate(learned):
+        left = None if plan.time_budget is None else plan.time_budget - (time.monotonic() - began)
+        if why := _too_late(chosen, left) if asked == "auto" else "":
+            skipped[kind] = why
+            continue
+        spent = 0.0 if plan.time_budget is None or left is None else plan.time_budget - left / (len(learned) - place)
         try:
-            for model, prior in _candidates(chosen, train, most, seed):
-                _judge(chosen, model, prior, validation, time.monotonic() - began)
-                bar.move(chosen.rounds, f"{chosen.model.components} kinds, validation {chosen.validation:.3f} nats")
-                if time_budget is not None and time.monotonic() - began > time_budget:
-                    raise _OutOfTimeError
-        except _OutOfTimeError:
-            chosen.stopped = "time_budget"
-        except KeyboardInterrupt:
-            chosen.stopped = "interrupted"
+            trained = learn(kind, parts, shape, plan, counted.independent, spent)
+            value = mean_nll(trained.model, watched, samples, plan.seed)
+        except ArithmeticError as error:
+            if asked != "auto":
+                raise
+            skipped[kind] = str(error)
+            continue
+        _judge(chosen, trained, value, asked == kind)
+    chosen.seconds = time.monotonic() - began
     return chosen
 
 
-def _candidates(chosen: Chosen, train: PaddedSets, most: int, seed: int) -> Iterator[tuple[BasketMixture, float]]:
-    """Models after each round; what is best meanwhile says whether there will be more kinds."""
-    whole, generator = chosen.independent, torch.Generator().manual_seed(derived_seed(seed, "split"))
-    for prior in PRIORS:
-        model, best = whole, chosen.initial_validation
-        while 2 * model.components <= most:
-            model, before = split(model, generator), best
-            for _ in range(ROUNDS):
-                improve(model, train, whole, prior)
-                yield model, prior
-                best = min(best, chosen.history[-1]["validation"])
-            if model.components > 2 and best >= before:  # two kinds may be too few to help
-                break
-    if chosen.kind == "independent":
-        chosen.stopped = "patience"
-        return
-    model = deepcopy(chosen.model)
-    for _ in range(MORE):
-        before = chosen.validation
-        improve(model, train, whole, chosen.prior)
-        yield model, chosen.prior
-        if chosen.validation >= before:
-            chosen.stopped = "patience"
-            return
+def _skipped(kinds: list[ModelKind], train: PaddedSets, shape: SetShape, plan: Plan) -> dict[str, str]:
+    """Those that cannot pay in the time that counting leaves, and why."""
+    later = replace(plan, time_budget=_times(plan.time_budget, 1 - SHARE_FOR_COUNTING))
+    found = {kind: why_not(kind, train, shape, later) for kind in kinds}
+    return {kind: why for kind, why in found.items() if why}
 
 
-def _judge(chosen: Chosen, model: BasketMixture, prior: float, validation: PaddedSets, seconds: float) -> None:
-    value = _nll(model, validation)
-    chosen.rounds += 1
-    row = {"step": chosen.rounds, "components": model.components, "prior": prior}
-    chosen.history.append({**row, "validation": value, "seconds": seconds})
-    if isfinite(value) and value < chosen.validation and bool(model.log_total.isfinite().all()):
-        chosen.model, chosen.validation, chosen.prior = deepcopy(model), value, prior
+def _too_late(chosen: Chosen, left: float | None) -> str:
+    """Why nothing is begun any more; empty where it is."""
+    if chosen.stopped == "interrupted":
+        return "fitting was interrupted before"
+    return "no time was left" if left is not None and left < SECONDS else ""
 
 
-def _nll(model: BasketMixture, sets: PaddedSets) -> float:
-    return -float(model.log_prob_flat(sets.items, sets.offsets).mean())
+def _counted(counted: Counted, skipped: dict[str, str]) -> Chosen:
+    validation: dict[str, float] = {"independent": counted.initial_validation, counted.kind: counted.validation}
+    history = [{"model": "mixture", **row} for row in counted.history]
+    about = counted.model, counted.kind, counted.independent, validation, counted.rounds, counted.stopped
+    return Chosen(*about, skipped=skipped, history=history)
+
+
+def _judge(chosen: Chosen, trained: Trained, value: float, asked: bool) -> None:
+    """Take the model that was trained where it is better than what there was, or was asked for."""
+    chosen.history += [{"model": trained.kind, **row} for row in trained.history]
+    if asked or value < chosen.validation[chosen.kind]:
+        chosen.model, chosen.kind, chosen.config = trained.model, trained.kind, trained.config
+        chosen.steps, chosen.stopped = trained.steps, trained.stopped
+    if trained.stopped == "interrupted":
+        chosen.stopped = "interrupted"
+    chosen.validation[trained.kind] = value
+
+
+def _first(sets: PaddedSets, most: int) -> PaddedSets:
+    """The first ones, which are in random order."""
+    offsets = sets.offsets[: most + 1]
+    return PaddedSets(sets.items[: int(offsets[-1])], offsets)
+
+
+def _times(seconds: float | None, share: float) -> float | None:
+    return None if seconds is None else share * seconds

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import numpy as np
 from sklearn.manifold import TSNE
 
+from tessella.estimators.baskets.network import LEARNED
 from tessella.estimators.baskets.reading import Baskets, flattened, read
 from tessella.estimators.overview.document import FILE, FORMAT
 from tessella.folders import write_whole
@@ -25,6 +26,12 @@ SHOWN, BARS, MAPPED, NAMED, ODD = 8, 24, 300, 100, 8
 FEWEST = 8  # items of a map
 FEW = 3  # items of an odd basket, at least
 ITEMS_SHOWN = 40  # of a basket
+NAMES = {
+    "independent": "independent items",
+    "mixture": "mixture of kinds",
+    "transformer": "transformer in every order",
+    "coupling": "flow through cells",
+}
 
 
 class Compared(TypedDict):
@@ -36,6 +43,16 @@ class Compared(TypedDict):
     exact: bool
     gain: float
     gain_error: float
+
+
+class Tried(TypedDict):
+    """A model, its mean -log P of the validation baskets in nats where it was fitted, and why not where it was not."""
+
+    name: str
+    validation: float | None
+    exact: bool
+    chosen: bool
+    why: str
 
 
 class Shares(TypedDict):
@@ -67,6 +84,8 @@ class BasketOverview:
     parts: dict[str, int]
     model: str
     components: int
+    exact: bool
+    tried: list[Tried]
     seconds: float
     rounds: int
     stopped: str
@@ -104,7 +123,9 @@ def gather(flow: SetFlow, X: Any) -> BasketOverview:
         parts={name: len(places) for name, places in flow.parts_.items()},
         model=flow.model_kind_,
         components=flow.components_,
-        seconds=flow.history_[-1]["seconds"] if flow.history_ else 0.0,
+        exact=flow.exact_,
+        tried=_tried(flow),
+        seconds=flow.seconds_,
         rounds=flow.n_iter_,
         stopped=flow.stopped_,
         held_out=part,
@@ -123,19 +144,42 @@ def gather(flow: SetFlow, X: Any) -> BasketOverview:
 def _compared(flow: SetFlow, held_out: Baskets) -> list[Compared]:
     """The model, then independent items."""
     own, independent = flow.score_samples(held_out.items), flow.independent_scores(held_out.items)
-    name = f"mixture of {flow.components_} kinds" if flow.model_kind_ == "mixture" else "independent items"
-    scored = {name: own, "independent items": independent}
+    scored = {(name_of(flow), flow.exact_): own, ("independent items", True): independent}
     root = len(own) ** 0.5
     return [
         Compared(
             name=name,
             nll=float(-values.mean()),
             error=float(values.std() / root),
-            exact=True,
+            exact=exact,
             gain=float((values - independent).mean()),
             gain_error=float((values - independent).std() / root),
         )
-        for name, values in scored.items()
+        for (name, exact), values in scored.items()
+    ]
+
+
+def name_of(flow: SetFlow) -> str:
+    """What the model is, in words."""
+    return f"mixture of {flow.components_} kinds" if flow.model_kind_ == "mixture" else NAMES[flow.model_kind_]
+
+
+def _tried(flow: SetFlow) -> list[Tried]:
+    """All models, the best first, then those that were not fitted."""
+    values = sorted(flow.validation_.items(), key=lambda one: one[1])
+    found = [
+        Tried(
+            name=name_of(flow) if kind == flow.model_kind_ else NAMES[kind],
+            validation=value,
+            exact=flow.exact_ if kind == flow.model_kind_ else kind not in LEARNED,
+            chosen=kind == flow.model_kind_,
+            why="",
+        )
+        for kind, value in values
+    ]
+    return found + [
+        Tried(name=NAMES[kind], validation=None, exact=False, chosen=False, why=why)
+        for kind, why in flow.skipped_.items()
     ]
 
 
@@ -167,7 +211,7 @@ def _map(flow: SetFlow, found: Baskets) -> ItemMap | None:
     """The most frequent items, so that those of the same kinds of baskets are neighbours; None where there are few."""
     vectors = flow.embedding()
     number = min(MAPPED, len(vectors.categories))
-    if number < FEWEST or flow.components_ < 2:
+    if number < FEWEST or flow.model_kind_ == "independent":
         return None
     places = TSNE(perplexity=min(20.0, (number - 1) / 3), init="pca", random_state=flow.seed_)
     points = places.fit_transform(vectors.positions[:number].astype(np.float32))
