@@ -93,7 +93,7 @@ def test_a_worker_that_dies_is_replaced(
     out.write_text("of yesterday\n")
     monkeypatch.setattr(score, "_scores", partial(killed, score._scores, deaths, 200, 3))
     said = tessella("score", model, folder, "--out", out, *RAY, expect=1)
-    assert f"{folder / '1.parquet'} (rows 200 to 339 of the table): its worker died 2 times" in said
+    assert f"{folder / '1.parquet'} (rows 200 to 339 of the table): no worker could finish it, in 2 attempts" in said
     assert len(list(deaths.iterdir())) == 2
     assert out.read_text() == "of yesterday\n"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["deaths", "out.csv"]
@@ -118,5 +118,9 @@ def test_what_ray_needs(tessella: Tessella, folder: Path, tmp_path: Path, monkey
     ask = ("score", model, folder)
     assert "workers: got it for the local engine" in tessella(*ask, "--workers", "2", expect=1)
     assert "threads: got 0; expected at least 1" in tessella(*ask, *RAY, "--threads", "0", expect=1)
+    nobody = "127.0.0.1:1"
+    if find_spec("ray"):
+        monkeypatch.setattr("ray.is_initialized", lambda: False)
+        assert f"address: got '{nobody}'" in tessella(*ask, *RAY, "--address", nobody, expect=1)
     monkeypatch.setitem(sys.modules, "ray", None)
     assert 'ray, which is not installed; try pip install "tessella[ray]"' in tessella(*ask, *RAY, expect=1)

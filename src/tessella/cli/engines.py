@@ -13,6 +13,7 @@ from typing import Any, Literal, Protocol, TypeVar
 
 Result = TypeVar("Result")
 RETRIES = 3  # of a part whose worker died
+SECONDS = 20.0  # until somebody answers
 AHEAD = 4  # parts of each worker whose results may wait for their turn
 
 
@@ -118,7 +119,7 @@ def _got(ray: Any, result: Any, part: Part | None) -> list[Any]:
         raise (error.cause if isinstance(error.cause, Exception) else error) from None
     except ray.exceptions.RayError as error:
         raise ChildProcessError(
-            f"{part}: its worker died {RETRIES + 1} times, and nothing was written ({one_line(error)})"
+            f"{part}: no worker could finish it, in {RETRIES + 1} attempts ({one_line(error)})"
         ) from error
     return found
 
@@ -141,13 +142,23 @@ def connected(options: EngineOptions) -> Iterator[Any]:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         own = {"include_dashboard": False, "num_cpus": options.workers and options.workers * options.threads}
     try:
+        _check_answers(address)
         ray.init(address, log_to_driver=False, logging_level=ERROR, **own)
     except (OSError, RuntimeError, ValueError) as error:
-        raise ConnectionError(f"address: got {address!r}, where no Ray cluster answers ({one_line(error)})") from error
+        raise ConnectionError(f"address: got {address!r}; no Ray cluster lets us in ({one_line(error)})") from error
     try:
         yield ray
     finally:
         ray.shutdown()
+
+
+def _check_answers(address: str) -> None:
+    """Somebody listens at HOST:PORT; Ray itself would try for many minutes. Other addresses are Ray's own words."""
+    from socket import create_connection
+
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if host and port.isdigit():
+        create_connection((host, int(port)), timeout=SECONDS).close()
 
 
 def _room(ray: Any, options: EngineOptions) -> int:
