@@ -1,5 +1,7 @@
 """The command line on Ray: row for row what one process says, whichever worker does it and however often it dies."""
 
+import pickle
+import shutil
 import sys
 from collections.abc import Iterator
 from functools import partial
@@ -10,11 +12,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.edges.dying_workers import killed
 from tests.edges.edges_for_tests import Tessella, folder_of_things, things
+from tests.edges.workers_for_tests import killed, threads
 
 from tessella.cli import engines, score
 from tessella.cli.files import reading
+from tessella.cli.loaded import Loaded
+from tessella.cli.sample import Draws
 
 needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="needs Ray: pip install 'tessella[ray]'")
 RAY = ("--engine", "ray")
@@ -109,6 +113,24 @@ def test_errors_are_those_of_one_process(cluster: None, tessella: Tessella, fold
     assert f"{tmp_path / 'data'}, row 590, column 'colour'" in tessella.err
     assert [path.name for path in tmp_path.iterdir()] == ["data"]
     assert "threads: got 99 for each worker; the Ray cluster has 2" in tessella(*ask, *RAY, "--threads", "99", expect=1)
+
+
+@needs_ray
+def test_workers_have_the_threads_that_are_theirs(cluster: None):
+    for number in (2, 1):
+        options = engines.EngineOptions("ray", threads=number)
+        assert [*engines.spread(threads, [Draws(0, 1), Draws(1, 1)], options)] == [number, number]
+
+
+def test_a_model_travels_as_the_name_of_its_folder(folder: Path, tmp_path: Path):
+    model = shutil.copytree(folder.parent / "model", tmp_path / "model")
+    before, description = pickle.dumps(Loaded(model)), model / "estimator.json"
+    description.write_text(description.read_text() + "\n")
+    now = pickle.dumps(Loaded(model))
+    assert len(now) < 1000
+    assert pickle.loads(now) is pickle.loads(now)
+    with pytest.raises(ValueError, match=r"got another model on .*; expected a folder that all machines see"):
+        pickle.loads(before)
 
 
 def test_what_ray_needs(tessella: Tessella, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -1,9 +1,12 @@
-"""Work during which a process dies, a number of times."""
+"""What workers are asked to do: to die, a number of times, and to say how many threads they have."""
 
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+import torch
 
 from tessella.cli.fitted import Piece, Question
 
@@ -23,3 +26,8 @@ def killed(question: Question, deaths: Path, first: int, times: int, flow: Any, 
         (deaths / str(before)).touch()
         os.kill(os.getpid(), signal.SIGKILL)
     return question(flow, piece)
+
+
+def threads(part: Any) -> Iterator[int]:
+    """Of torch."""
+    yield torch.get_num_threads()
