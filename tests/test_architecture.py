@@ -40,6 +40,7 @@ ONLY_IN = {
     "narwhals": {"estimators"},
     "pyarrow": {"cli", "estimators"},
     "tyro": {"cli"},
+    "ray": {"cli"},
     "zuko": {"densities"},
     "torchdiffeq": {"bijections"},
 }

@@ -112,8 +112,12 @@ def counted(parts: Iterable[Part]) -> Iterator[Part]:
     ...     [len(part) for part in counted(torch.zeros(5, 2).split(2))]
     [2, 2, 1]
     """
-    progress = _watched.get()
     for part in parts:
         yield part
-        if progress is not None:
-            progress.move(progress.n + len(part[0] if isinstance(part, tuple) else part))
+        passed(len(part[0] if isinstance(part, tuple) else part))
+
+
+def passed(rows: int) -> None:
+    """Whoever is watching learns that so many more are done."""
+    if (progress := _watched.get()) is not None:
+        progress.move(progress.n + rows)

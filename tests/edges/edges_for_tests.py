@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tessella.cli import main
@@ -39,6 +41,24 @@ def fitted(path: Path, folder: Path, **options: Any) -> Path:
     flow.schema_ = schema.to_json()
     flow.save(folder)
     return folder
+
+
+def things(rows: int = 600) -> pa.Table:
+    """The same, with numbers that are sometimes missing, and names."""
+    columns = zip(*rows_of_things(rows), strict=True)
+    table = pa.table({name: list(values) for name, values in zip(HEADER.split(","), columns, strict=True)})
+    gaps = pa.array([None if i % 9 == 0 else float(i % 40) for i in range(rows)])
+    return table.append_column("gaps", gaps).append_column("id", pa.array([f"thing {i}" for i in range(rows)]))
+
+
+def folder_of_things(path: Path) -> Path:
+    """`things` in three files of three row groups each, in path/data; a model in path/model."""
+    data = path / "data"
+    data.mkdir()
+    for i in range(3):
+        pq.write_table(things().slice(200 * i, 200), data / f"{i}.parquet", row_group_size=70)
+    fitted(data, path / "model")
+    return data
 
 
 class Tessella:

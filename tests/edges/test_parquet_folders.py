@@ -8,12 +8,10 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-from tests.edges.edges_for_tests import Tessella, fitted, rows_of_things
+from tests.edges.edges_for_tests import Tessella, folder_of_things, things
 
 from tessella.cli.files import reading
 from tessella.estimators import TabularFlow
-
-NAMES = ("colour", "size", "weight", "member", "note")
 
 
 @pytest.fixture
@@ -23,21 +21,9 @@ def tessella(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str])
     return Tessella(monkeypatch, capfd)
 
 
-def things(rows: int = 600) -> pa.Table:
-    columns = zip(*rows_of_things(rows), strict=True)
-    table = pa.table({name: list(values) for name, values in zip(NAMES, columns, strict=True)})
-    gaps = pa.array([None if i % 9 == 0 else float(i % 40) for i in range(rows)])
-    return table.append_column("gaps", gaps).append_column("id", pa.array([f"thing {i}" for i in range(rows)]))
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("things") / "data"
-    path.mkdir()
-    for i in range(3):
-        pq.write_table(things().slice(200 * i, 200), path / f"{i}.parquet", row_group_size=70)
-    fitted(path, path.parent / "model")
-    return path
+    return folder_of_things(tmp_path_factory.mktemp("things"))
 
 
 def test_a_folder_is_fitted_in_pieces(tessella: Tessella, folder: Path, tmp_path: Path):

@@ -63,6 +63,21 @@ def test_every_row_is_in_one_part_and_encoded_as_in_a_whole_table(folder: Path):
     assert abs(len(flow.parts_["test"]) / ROWS - 0.2) < 0.03
 
 
+@pytest.mark.parametrize("rows", [1, 150, 200, 10**6])
+def test_parts_of_files_are_the_table_in_its_order(rows: int, tmp_path: Path):
+    for i, size in enumerate((70, 40, 300)):
+        pq.write_table(pa.table({"a": np.arange(200) + 200 * i}), tmp_path / f"{i}.parquet", row_group_size=size)
+    table = streaming.ParquetTable(tmp_path)
+    parts = table.parts(rows)
+    assert all(part.rows <= rows or len(part.groups) == 1 for part in parts)
+    found = [[x for batch in part.batches(90) for x in batch["a"].to_pylist()] for part in parts]
+    assert [(part.first, part.rows) for part in parts] == [(values[0], len(values)) for values in found]
+    assert [value for values in found for value in values] == list(range(600))
+    pq.write_table(pa.table({"a": np.arange(150)}), tmp_path / "0.parquet", row_group_size=70)
+    with pytest.raises(ValueError, match=r"0\.parquet.*as when the table was opened"):
+        [*table.parts(10**6)[0].batches(90)]
+
+
 def test_parts_that_are_kept_are_bounded():
     for rows, columns in ((10**9, 1000), (10**9, 5), (10**4, 5)):
         tested, validated, kept = part_ends(rows, columns, validation=0.1, test=0.1)

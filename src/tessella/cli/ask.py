@@ -1,10 +1,12 @@
 """`tessella impute` and `tessella predict`."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
+from tessella.cli.engines import EngineOptions
 from tessella.cli.files import CsvOptions, Formulas
 from tessella.cli.unseen import Unseen
 
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
-    from tessella.cli.fitted import Piece
+    from tessella.cli.fitted import Fitted, Piece, Question
     from tessella.data import Column
     from tessella.estimators import TabularFlow
 
@@ -28,6 +30,7 @@ def impute(
     formulas: Formulas = "auto",
     seed: int = 0,
     csv: Annotated[CsvOptions, tyro.conf.arg(name="")] = CsvOptions(),  # noqa: B008  # it is frozen
+    engine: Annotated[EngineOptions, tyro.conf.arg(name="")] = EngineOptions(),  # noqa: B008  # it is frozen
 ) -> None:
     """Fill what is missing in a file, given what is there: drawn from its exact conditional, or the most likely.
 
@@ -43,36 +46,36 @@ def impute(
             saw none; escape, everywhere; keep, nowhere.
         seed: of the draws.
         csv: how a CSV file is written.
+        engine: where the work is done.
     """
     from tessella.cli.files import escaped, with_formulas, writing
-    from tessella.cli.fitted import opened, seed_of
-    from tessella.estimators.frames import to_arrow
-    from tessella.estimators.frames import write as write_frame
+    from tessella.cli.fitted import opened
     from tessella.progress import watching
 
-    fitted = opened(model, data, csv, unseen, gaps=True)
-    flow, trusted = fitted.flow, with_formulas(fitted.flow.columns_)
+    fitted = opened(model, data, csv, unseen, engine, gaps=True)
+    trusted = with_formulas(fitted.flow.columns_)
     with writing(out) as write, watching("rows filled", fitted.file.rows):
-        for number, piece in enumerate(_some(fitted.pieces(), data)):
-            filled = write_frame(flow.layout_, [[] for _ in flow.columns_])
-            if len(piece.table):
-                with fitted.checked.naming_rows(piece.first):
-                    filled = flow.impute(piece.table, most_likely=most_likely, random_state=seed_of(number, seed))
-            filled = to_arrow(filled)
-            if unseen == "skip":
-                filled = _merged(filled, piece.raw, piece.kept)
+        for filled in _some(fitted, partial(_filled, most_likely, unseen == "skip", seed)):
             write(escaped(filled, formulas, trusted))
     fitted.say_unseen()
 
 
-def _some(pieces: "Iterator[Piece]", data: Path) -> "Iterator[Piece]":
-    """The pieces, of which there is one at least."""
-    rows = 0
-    for piece in pieces:
-        rows += len(piece.raw)
-        yield piece
-    if not rows:
-        raise ValueError(f"{data}: got no rows; expected at least one")
+def _some(fitted: "Fitted", question: "Question") -> "Iterator[Any]":
+    """The answers about a file that has a row at least."""
+    yield from fitted.answers(question)
+    if not fitted.tally.rows:
+        raise ValueError(f"{fitted.file.path}: got no rows; expected at least one")
+
+
+def _filled(most_likely: bool, others: bool, seed: int, flow: "TabularFlow", piece: "Piece") -> "pa.Table":
+    """Its rows without gaps; with the others, which are not filled, in their places if asked for."""
+    from tessella.cli.fitted import seed_of
+    from tessella.estimators.frames import to_arrow, write
+
+    filled = write(flow.layout_, [[] for _ in flow.columns_])
+    if len(piece.table):
+        filled = flow.impute(piece.table, most_likely=most_likely, random_state=seed_of(piece.first, seed))
+    return _merged(to_arrow(filled), piece.raw, piece.kept) if others else to_arrow(filled)
 
 
 def _merged(filled: "pa.Table", raw: "pa.Table", kept: "np.ndarray") -> "pa.Table":
@@ -92,6 +95,7 @@ def predict(
     out: Path | None = None,
     unseen: Unseen = "error",
     csv: Annotated[CsvOptions, tyro.conf.arg(name="")] = CsvOptions(),  # noqa: B008  # it is frozen
+    engine: Annotated[EngineOptions, tyro.conf.arg(name="")] = EngineOptions(),  # noqa: B008  # it is frozen
 ) -> None:
     """What a column will be given the others: probabilities of its categories, or the median of a number.
 
@@ -104,6 +108,7 @@ def predict(
         unseen: values that training did not see: error stops there; missing takes them for unknown; skip leaves empty
             lines for their rows.
         csv: how a CSV file is written.
+        engine: where the work is done.
     """
     import numpy as np
 
@@ -111,17 +116,16 @@ def predict(
     from tessella.cli.fitted import opened
     from tessella.progress import watching
 
-    fitted = opened(model, data, csv, unseen, gaps=True)
+    fitted = opened(model, data, csv, unseen, engine, gaps=True)
     spec = fitted.flow.columns_[-1 if column is None else fitted.flow.encoding_.index(column)]
     fitted.checked.ignored = spec.name
     with writing(out) as write, watching("rows asked", fitted.file.rows):
         answers: dict[str, list[Any]] = {spec.name: []}
         waiting = np.zeros(0, dtype=bool)  # rows that are not written yet: only an answer says of which type they are
-        for piece in _some(fitted.pieces(), data):
-            waiting = np.concatenate([waiting, piece.kept])
-            if len(piece.table):
-                with fitted.checked.naming_rows(piece.first):
-                    answers = _answers(fitted.flow, piece.table, spec)
+        for found, kept in _some(fitted, partial(_predicted, spec)):
+            waiting = np.concatenate([waiting, kept])
+            if found:
+                answers = found
                 write(_with_gaps(answers, waiting))
                 waiting = waiting[:0]
         if len(waiting):
@@ -129,12 +133,14 @@ def predict(
     fitted.say_unseen()
 
 
-def _answers(flow: "TabularFlow", table: "pa.Table", spec: "Column") -> dict[str, list[Any]]:
-    """The median of a number, or the probability of each category."""
-    if spec.number:
-        return {spec.name: flow.predict(table, spec.name).tolist()}
-    found: dict[str, list[Any]] = flow.predict_proba(table, spec.name).to_pydict()
-    return found
+def _predicted(spec: "Column", flow: "TabularFlow", piece: "Piece") -> "tuple[dict[str, list[Any]], np.ndarray]":
+    """The median of a number, or the probability of each category, if there is a row left; and which rows are."""
+    found: dict[str, list[Any]] = {}
+    if len(piece.table) and spec.number:
+        found = {spec.name: flow.predict(piece.table, spec.name).tolist()}
+    elif len(piece.table):
+        found = flow.predict_proba(piece.table, spec.name).to_pydict()
+    return found, piece.kept
 
 
 def _with_gaps(found: dict[str, list[Any]], kept: "np.ndarray") -> "pa.Table":

@@ -1,11 +1,15 @@
 """`tessella sample`."""
 
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import tyro
 
+from tessella.cli.engines import EngineOptions, spread
 from tessella.cli.files import Formulas
+from tessella.cli.loaded import Loaded
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,6 +31,7 @@ def sample(
     characters: int | None = None,
     prompt: str | None = None,
     seed: int = 0,
+    engine: Annotated[EngineOptions, tyro.conf.arg(name="")] = EngineOptions(),  # noqa: B008  # it is frozen
 ) -> None:
     """Draw new rows, with the columns' own names and categories, as CSV or Parquet; or a text, while it is drawn.
 
@@ -43,42 +48,66 @@ def sample(
         characters: of a text, 500 unless given.
         prompt: what a text begins with.
         seed: of the draws.
+        engine: where the work is done.
     """
     from tessella.runs import is_text_run
 
+    far = engine.engine != "local"
     if is_text_run(model):
-        if given or balance or out:
-            name = "given" if given else "balance" if balance else "out"
-            raise ValueError(f"{name}: got it for the text model in {model}; expected characters, prompt, temperature")
+        if found := [*_given(given=given, balance=balance, out=out, engine=far)]:
+            raise ValueError(
+                f"{found[0]}: got it for the text model in {model}; expected characters, prompt, temperature"
+            )
         _stream(model, 500 if characters is None else characters, prompt or "", temperature, seed)
         return
     if characters is not None or prompt is not None:
         name = "prompt" if characters is None else "characters"
         raise ValueError(f"{name}: got it for the rows of {model}; expected a folder of `tessella reproduce text`")
     from tessella.cli.files import escaped, with_formulas, write_table, writing
-    from tessella.cli.fitted import seed_of
-    from tessella.estimators import TabularFlow
-    from tessella.estimators.frames import to_arrow
     from tessella.estimators.saving import DESCRIPTION
     from tessella.progress import watching
 
     if (model / DESCRIPTION).exists():
-        flow = TabularFlow.load(model)
-        said = parsed(flow, given or {})
-        trusted = with_formulas(flow.columns_)
+        loaded = Loaded(model)
+        said = parsed(loaded.flow, given or {})
+        trusted = with_formulas(loaded.flow.columns_)
+        parts = [Draws(first, min(rows - first, ROWS_AT_ONCE)) for first in range(0, max(rows, 1), ROWS_AT_ONCE)]
+        how = {"given": said, "temperature": temperature, "balance": balance}
         # How many rows a condition takes is known when they are there.
         with writing(out) as write, watching("rows drawn", None if said or balance else rows):
-            for part, first in enumerate(range(0, max(rows, 1), ROWS_AT_ONCE)):
-                number, noise = min(rows - first, ROWS_AT_ONCE), seed_of(part, seed)
-                drawn = flow.sample(number, said, temperature=temperature, balance=balance, random_state=noise)
-                write(escaped(to_arrow(drawn), formulas, trusted))
-    elif given or balance or temperature != 1:
-        name = "given" if given else "balance" if balance else "temperature"
-        raise ValueError(f"{name}: got it for a model of `tessella train` in {model}; expected one of `tessella fit`")
+            for drawn in spread(partial(_drawn, loaded, how, seed), parts, engine):
+                write(escaped(drawn, formulas, trusted))
+    elif found := [*_given(given=given, balance=balance, temperature=temperature != 1, engine=far)]:
+        raise ValueError(
+            f"{found[0]}: got it for a model of `tessella train` in {model}; expected one of `tessella fit`"
+        )
     else:
         with watching("rows drawn", rows):
             drawn = _rows_of_run(model, rows, seed)
         write_table(drawn, out)
+
+
+def _given(**options: Any) -> Iterator[str]:
+    """The names of those that are not empty."""
+    return (name for name, value in options.items() if value)
+
+
+class Draws(NamedTuple):
+    """Some of the rows that are asked for."""
+
+    first: int
+    rows: int
+
+    def __str__(self) -> str:
+        return f"draws {self.first} to {self.first + self.rows - 1}"
+
+
+def _drawn(loaded: Loaded, how: dict[str, Any], seed: int, draws: Draws) -> "Iterator[pa.Table]":
+    """They depend on their place and the seed, and not on what was drawn before."""
+    from tessella.cli.fitted import seed_of
+    from tessella.estimators.frames import to_arrow
+
+    yield to_arrow(loaded.flow.sample(draws.rows, **how, random_state=seed_of(draws.first, seed)))
 
 
 def _rows_of_run(folder: Path, rows: int, seed: int) -> "pa.Table":

@@ -12,9 +12,10 @@ from tessella.cli.files.schema import Inference, Schema, columns_to_leave_out, s
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from tessella.estimators.streaming import ParquetTable, Survey
+    from tessella.estimators.streaming import ParquetTable, RowGroups, Survey
 
 ROWS_AT_ONCE = 20_000
+ROWS_OF_PART = 100_000
 BYTES_AT_ONCE = 2**22
 MEGABYTE = 10**6
 KINDS = (".csv", ".parquet")
@@ -36,6 +37,11 @@ class TableFile:
         self.path, self.csv, self._options = path, not path.is_dir() and ending(path) == ".csv", options or CsvOptions()
         files = [path] if self.csv else self.parquet.files
         self._visible, self._size, self._done = visible, sum(file.stat().st_size for file in files), 0
+        self._at_once = ROWS_AT_ONCE
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For other processes, which need not open all files again."""
+        return {name: value for name, value in (self.__dict__ | {"rows": self.rows}).items() if name != "parquet"}
 
     @cached_property
     def parquet(self) -> "ParquetTable":
@@ -107,6 +113,17 @@ class TableFile:
         pieces = self._watched(self.pieces(schema))
         return pa.concat_tables(pieces) if pieces else pa.table({name: [] for name in schema.formats})
 
+    def parts(self) -> "list[RowGroups | None]":
+        """What can be read by itself, in the order of the rows; None is the whole of a CSV file."""
+        return [None] if self.csv else [*self.parquet.parts(ROWS_OF_PART)]
+
+    def part_pieces(self, schema: Schema, part: "RowGroups | None") -> "Iterator[tuple[int, pa.Table]]":
+        """A part in pieces by a schema, each with the place of its first row; the same pieces each time."""
+        first = part.first if part else 0
+        for piece in self.pieces(schema, self._raw_pieces(part)):
+            yield first, piece
+            first += len(piece)
+
     def pieces(self, schema: Schema, raw: "Iterable[pa.Table] | None" = None) -> "Iterator[pa.Table]":
         """The file in pieces by a schema, for files larger than memory; or what was read of it already."""
         first = 0
@@ -145,29 +162,30 @@ class TableFile:
             self._done += len(block)
             yield block.count(b"\n")
 
-    def _raw_pieces(self) -> "Iterator[pa.Table]":
-        """Pieces as they are in the file: every cell of a CSV file a text."""
+    def _raw_pieces(self, part: "RowGroups | None" = None) -> "Iterator[pa.Table]":
+        """Pieces as they are in the file, or a part of it: every cell of a CSV file a text."""
         import pyarrow as pa
 
         try:
-            for batch in self._batches():
-                parts = (batch.slice(i, ROWS_AT_ONCE) for i in range(0, len(batch), ROWS_AT_ONCE))
-                yield from (pa.Table.from_batches([part]) for part in parts)
+            for batch in self._batches(part):
+                cut = (batch.slice(i, self._at_once) for i in range(0, len(batch), self._at_once))
+                yield from (pa.Table.from_batches([one]) for one in cut)
         except UnicodeDecodeError as error:
             raise ValueError(f"{self.path}: {error}; say how it is encoded: --encoding latin-1") from None
         except pa.ArrowInvalid as error:
             encoded = f"; it is not {self.dialect.encoding}, try --encoding latin-1" if "UTF8" in str(error) else ""
             raise ValueError(f"{self.path}: {error}{encoded}") from None
 
-    def _batches(self) -> "Iterator[pa.RecordBatch]":
+    def _batches(self, part: "RowGroups | None") -> "Iterator[pa.RecordBatch]":
         import pyarrow as pa
         import pyarrow.csv
 
         self._done = 0
         if not self.csv:
-            for batch in self.parquet.batches(ROWS_AT_ONCE):
-                self._done += self._size * len(batch) // self.rows
-                yield batch
+            for groups in [part] if part else self.parquet.parts(ROWS_OF_PART):
+                for batch in groups.batches(self._at_once):
+                    self._done += self._size * len(batch) // self.rows
+                    yield batch
             return
         dialect = self.dialect
         read = pyarrow.csv.ReadOptions(use_threads=False, encoding=dialect.encoding, block_size=BYTES_AT_ONCE)

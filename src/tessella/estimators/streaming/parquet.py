@@ -6,7 +6,7 @@ from functools import cached_property
 from hashlib import sha256
 from itertools import repeat
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -16,6 +16,31 @@ from tessella.estimators import frames
 from tessella.folders import one_line
 
 ENDING = ".parquet"
+
+
+class RowGroups(NamedTuple):
+    """Consecutive row groups of a file, which can be read without the others."""
+
+    file: Path
+    groups: tuple[int, ...]
+    first: int
+    """Place of their first row in the whole table."""
+    rows: int
+
+    def __str__(self) -> str:
+        return f"{self.file} (rows {self.first} to {self.first + self.rows - 1} of the table)"
+
+    def batches(self, rows: int) -> Iterator[Any]:
+        """Arrow batches of at most so many rows, cut in the same way each time."""
+        import pyarrow.parquet
+
+        found = 0
+        with readable(self.file):
+            for batch in pyarrow.parquet.ParquetFile(self.file).iter_batches(rows, row_groups=self.groups):
+                found += len(batch)
+                yield batch
+        if found != self.rows:
+            raise ValueError(f"{self}: got {found} rows; expected {self.rows}, as when the table was opened")
 
 
 class ParquetTable:
@@ -85,13 +110,17 @@ class ParquetTable:
         with readable(file):
             return pyarrow.parquet.ParquetFile(file).read_row_group(group, columns=self.names)
 
-    def batches(self, rows: int) -> Iterator[Any]:
-        """Arrow batches of at most so many rows, of all files one after another."""
-        import pyarrow.parquet
-
-        for file in self.files:
-            with readable(file):
-                yield from pyarrow.parquet.ParquetFile(file).iter_batches(rows, columns=self.names)
+    def parts(self, rows: int) -> list[RowGroups]:
+        """All row groups in their order: of one file each, of so many rows at most where there are several."""
+        found, first = list[RowGroups](), 0
+        for (file, group), size in zip(self._groups, self.sizes, strict=True):
+            last = found[-1] if found else None
+            if last and last.file == file and last.rows + size <= rows:
+                found[-1] = last._replace(groups=(*last.groups, group), rows=last.rows + size)
+            else:
+                found.append(RowGroups(file, (group,), first, size))
+            first += size
+        return found
 
     def table(self) -> Any:
         """All rows, as an Arrow table."""
