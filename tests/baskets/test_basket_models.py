@@ -217,15 +217,10 @@ def test_validation_baskets_choose_and_what_cannot_pay_is_named(monkeypatch):
 @pytest.mark.parametrize(
     ("kind", "items", "size", "seconds", "why"),
     [
-        (
-            "transformer",
-            16_000,
-            10,
-            100.0,
-            "one pass over the baskets takes about 16 s; 3 are the least, and 40 s left",
-        ),
+        ("transformer", 16_000, 10, 40.0, "one pass over the baskets takes about 16 s; there were 40 s"),
+        ("transformer", 90_000, 10, None, "one pass over the baskets takes about 90 s; there were 300 s"),
         ("transformer", 500, 10, 60.0, ""),
-        ("transformer", 100_000, 10, None, ""),
+        ("transformer", 500, 10, None, ""),
         ("coupling", 16_000, 3, None, "16,000 items; it is tried with up to 500"),
         ("coupling", 400, 9, None, "baskets of 9 items; it is tried with up to 8"),
         ("coupling", 400, 8, 60.0, ""),
@@ -234,9 +229,7 @@ def test_validation_baskets_choose_and_what_cannot_pay_is_named(monkeypatch):
 def test_what_can_pay(kind, items, size, seconds, why):
     sets = PaddedSets(torch.arange(2000 * size) % items, size * torch.arange(2001))
     plan = Plan(0, "cpu", None, seconds, False)
-    if "40 s" in why:
-        plan = Plan(0, "cpu", None, 40.0, False)
-    assert learning.why_not(kind, sets, SetShape(items, 1, 20), plan) == why
+    assert learning.why_not(kind, sets, SetShape(items, 1, 20), plan).partition(", and")[0] == why
 
 
 def test_a_model_whose_training_fails_is_skipped(monkeypatch):

@@ -295,7 +295,7 @@ def test_retail_baskets_are_likelier_than_independent_items():
     from tessella.data import load_transactions
 
     rows = [row.tolist() for row in load_transactions("retail").rows[:3000]]
-    flow = fitted(rows, test_fraction=0.3, max_components=8)
+    flow = fitted(rows, test_fraction=0.3, max_components=8, model_kind="mixture")
     held_out = [rows[place] for place in flow.parts_["test"]]
     gain = flow.score_samples(held_out) - flow.independent_scores(held_out)
     assert flow.model_kind_ == "mixture"

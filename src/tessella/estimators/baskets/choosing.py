@@ -83,27 +83,42 @@ def choose(
     most = max_components if asked in ("auto", "mixture") else 1
     counted = count(*parts, shape, replace(plan, time_budget=_times(plan.time_budget, share)), most)
     chosen = _counted(counted, skipped)
-    watched = _first(parts[1], WATCHED)
     if learned:
+        watched = _first(parts[1], WATCHED)
         models = {"independent": counted.independent, counted.kind: counted.model}
         chosen.validation = {kind: mean_nll(model, watched, samples, plan.seed) for kind, model in models.items()}
-    for place, kind in enumerate(learned):
+        _learn(chosen, learned, (*parts, watched), shape, plan, asked, samples, began)
+    chosen.seconds = time.monotonic() - began
+    return chosen
+
+
+def _learn(
+    chosen: Chosen,
+    kinds: list[ModelKind],
+    parts: tuple[PaddedSets, PaddedSets, PaddedSets],
+    shape: SetShape,
+    plan: Plan,
+    asked: Asked,
+    samples: int,
+    began: float,
+) -> None:
+    """One after another, in equal shares of the time that is left; a model that was asked for has no excuse."""
+    train, validation, watched = parts
+    for place, kind in enumerate(kinds):
         left = None if plan.time_budget is None else plan.time_budget - (time.monotonic() - began)
-        if why := _too_late(chosen, left) if asked == "auto" else "":
-            skipped[kind] = why
+        if asked == "auto" and (why := _too_late(chosen, left)):
+            chosen.skipped[kind] = why
             continue
-        spent = 0.0 if plan.time_budget is None or left is None else plan.time_budget - left / (len(learned) - place)
+        spent = 0.0 if plan.time_budget is None or left is None else plan.time_budget - left / (len(kinds) - place)
         try:
-            trained = learn(kind, parts, shape, plan, counted.independent, spent)
+            trained = learn(kind, (train, validation), shape, plan, chosen.independent, spent)
             value = mean_nll(trained.model, watched, samples, plan.seed)
         except ArithmeticError as error:
             if asked != "auto":
                 raise
-            skipped[kind] = str(error)
-            continue
-        _judge(chosen, trained, value, asked == kind)
-    chosen.seconds = time.monotonic() - began
-    return chosen
+            chosen.skipped[kind] = str(error)
+        else:
+            _judge(chosen, trained, value, asked == kind)
 
 
 def _skipped(kinds: list[ModelKind], train: PaddedSets, shape: SetShape, plan: Plan) -> dict[str, str]:

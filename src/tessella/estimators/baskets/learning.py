@@ -19,7 +19,7 @@ from tessella.training.randomness import derived_seed, fork_rng
 BASKETS = 1000  # to learn from, at least
 PASSES = 3  # over the baskets that there must be time for, at least
 SECONDS_PER_LOGIT = {"cpu": 5e-8, "cuda": 1e-9}  # of an update, for each item of a basket and each that it could be
-SECONDS_UNPLANNED = 3600.0  # what is too long where no time budget is given
+SECONDS_UNPLANNED = 300.0  # for all passes, where no time budget is given
 FLOW_ITEMS, FLOW_SIZE = {"cpu": 500, "cuda": 2000}, 8  # that the cells of a flow are tried with
 SECONDS = 2.0  # below which nothing is begun
 EPOCHS, FEWEST_STEPS = 30, 600
@@ -58,12 +58,10 @@ def why_not(kind: ModelKind, sets: PaddedSets, shape: SetShape, plan: Plan) -> s
             return f"{shape.items:,} items; it is tried with up to {FLOW_ITEMS[device]:,}"
         return f"baskets of {largest} items; it is tried with up to {FLOW_SIZE}" if largest > FLOW_SIZE else ""
     seconds = len(sets.items) * shape.items * SECONDS_PER_LOGIT[device]
-    there = SECONDS_UNPLANNED if plan.time_budget is None else plan.time_budget
-    if PASSES * seconds > there:
-        return (
-            f"one pass over the baskets takes about {seconds:,.0f} s; {PASSES} are the least, and {there:,.0f} s left"
-        )
-    return ""
+    passes, there = (EPOCHS, SECONDS_UNPLANNED) if plan.time_budget is None else (PASSES, plan.time_budget)
+    if passes * seconds <= there:
+        return ""
+    return f"one pass over the baskets takes about {seconds:,.0f} s; there were {there:,.0f} s, and {passes} are needed"
 
 
 @dataclass(frozen=True)
