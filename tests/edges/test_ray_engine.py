@@ -109,7 +109,8 @@ def test_a_worker_that_dies_is_replaced(
 @needs_ray
 def test_errors_are_those_of_one_process(cluster: None, tessella: Tessella, folder: Path, tmp_path: Path):
     ask = ("impute", folder.parent / "model", strange(tmp_path / "data"), "--out", tmp_path / "out.parquet")
-    assert tessella(*ask, *RAY, expect=1) == tessella(*ask, expect=1)
+    there, here = (tessella(*ask, *engine, expect=1).splitlines()[-1] for engine in (RAY, ()))  # after any progress
+    assert there == here
     assert f"{tmp_path / 'data'}, row 590, column 'colour'" in tessella.err
     assert [path.name for path in tmp_path.iterdir()] == ["data"]
     assert "threads: got 99 for each worker; the Ray cluster has 2" in tessella(*ask, *RAY, "--threads", "99", expect=1)
