@@ -81,8 +81,7 @@ class Stream(Protocol):
         ...
 
 
-Examples = Source | Stream
-"""What training takes."""
+Examples = Source | Stream  # what training takes
 
 
 @runtime_checkable
