@@ -1,0 +1,29 @@
+"""Continuous flows on a GPU: what is recorded and replayed in training is what is computed."""
+
+import pytest
+import torch
+
+from tessella.bijections import ContinuousFlow, continuous
+from tessella.nets import Transformer
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+
+
+@pytest.mark.parametrize("trace", ["exact", "hutchinson"])
+def test_recorded_evaluations_have_the_values_and_gradients_of_plain_ones(trace, monkeypatch):
+    torch.manual_seed(0)
+    flow = ContinuousFlow(Transformer(3, 3, 16, 1, positions=None, context=2), trace=trace).cuda().train()
+    for parameter in flow.parameters():
+        parameter.data += 0.05 * torch.randn_like(parameter)
+    found = []
+    for recorded in (True, True, False):  # the second time it is replayed
+        if not recorded:
+            monkeypatch.setattr(ContinuousFlow, "_rates", lambda self, *_: continuous._Rates(self.field))
+        torch.manual_seed(1)
+        x = torch.randn(8, 4, 3, device="cuda", requires_grad=True)
+        y, ladj = flow.forward_and_ladj(x)
+        gradients = torch.autograd.grad(y.square().sum() + ladj.sum(), [x, *flow.parameters()], allow_unused=True)
+        found.append([y, ladj, *(gradient for gradient in gradients if gradient is not None)])
+    for first, second, plain in zip(*found, strict=True):
+        torch.testing.assert_close(first, second)
+        torch.testing.assert_close(first, plain, rtol=1e-4, atol=1e-5)
