@@ -26,7 +26,6 @@ LONG = 2**22  # pairs of points and cells from which on larger tiles pay
 PROGRAMS = 1536  # four for each place on a GPU; with fewer, programs share the cells
 CELLS = 256  # that a program has to itself before another one shares them
 NOBODY = tl.constexpr(2**31 - 1)
-NAN = tl.constexpr(float("nan"))
 TINY = tl.constexpr(torch.finfo(torch.float32).tiny)
 # A multiplication and an addition become one instruction; Triton is about to ask for it.
 OPTIONS = {"num_warps": WARPS, "enable_fp_fusion": True}
@@ -167,7 +166,7 @@ def _walls(
             there, here_d, y_d = anchors + start, here, y
             for _ in range(0, D, STEPS):
                 for _ in tl.static_range(STEPS):
-                    anchor = _tile(there, rows, K - start, CELLS_WHOLE, NAN, ACC)
+                    anchor = _tile(there, rows, K - start, CELLS_WHOLE, float("nan"), ACC)
                     gap = anchor[:, None] - _tile(here_d, lanes, M - tile, POINTS_WHOLE, 0.0, ACC)[None, :]
                     ahead += gap * _tile(y_d, lanes, M - tile, POINTS_WHOLE, 0.0, ACC)[None, :]
                     margin += gap * gap
@@ -227,7 +226,7 @@ def _nearest(
             there, x_d = anchors + start, x
             for _ in range(0, D, STEPS):
                 for _ in tl.static_range(STEPS):
-                    anchor = _tile(there, rows, K - start, CELLS_WHOLE, NAN, ACC)
+                    anchor = _tile(there, rows, K - start, CELLS_WHOLE, float("nan"), ACC)
                     gap = anchor[:, None] - _tile(x_d, lanes, M - tile, POINTS_WHOLE, 0.0, ACC)[None, :]
                     power += gap * gap
                     there += pitch
