@@ -40,26 +40,41 @@ def l2_attention(q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None = Non
     )
 
 
-def rotated(x: Tensor, places: Tensor) -> Tensor:
-    """Pairs (x_i, x_(i + d/2)) turned by the angle place / 10000^(2i/d): products then depend on distances alone.
+@torch.library.custom_op("tessella::turns", mutates_args=())
+def turns(places: Tensor, half: int) -> Tensor:
+    """cos and sin of the angles place / 10000^(i / half), i < half: (n,) -> (2, n, half).
+
+    An operator of its own, which a compiler leaves alone: written out it would be computed again for every head of
+    every row, which took a third of a training step.
+    """
+    speed = LONGEST_TURN ** (-torch.arange(half, device=places.device, dtype=places.dtype) / half)
+    angle = places[:, None] * speed
+    return torch.stack([angle.cos(), angle.sin()])
+
+
+@turns.register_fake
+def _(places: Tensor, half: int) -> Tensor:
+    return places.new_empty(2, len(places), half)
+
+
+def rotated(x: Tensor, turn: Tensor) -> Tensor:
+    """Pairs (x_i, x_(i + d/2)) turned by the angles of their places: products then depend on distances alone.
 
     Args:
         x: queries or keys, (*batch, n, d), d even.
-        places: (n,).
+        turn: of their n places, `turns(places, d / 2)`.
 
     References:
         J. Su et al., "RoFormer: enhanced transformer with rotary position embedding", 2021.
 
     >>> q, k = torch.randn(2, 1, 8).expand(2, 9, 8)
-    >>> products = rotated(q, torch.arange(9)) @ rotated(k, torch.arange(9)).T
+    >>> turn = turns(torch.arange(9.0), 4)
+    >>> products = rotated(q, turn) @ rotated(k, turn).T
     >>> torch.allclose(products[3, 1], products[8, 6], atol=1e-5)
     True
     """
-    half, dtype = x.shape[-1] // 2, torch.promote_types(x.dtype, torch.float32)
-    speed = LONGEST_TURN ** (-torch.arange(half, device=x.device, dtype=dtype) / half)
-    angle = places.to(dtype)[:, None] * speed
-    first, second = x.to(dtype).chunk(2, -1)
-    cos, sin = angle.cos(), angle.sin()
+    cos, sin = turn
+    first, second = x.to(turn.dtype).chunk(2, -1)
     return torch.cat([first * cos - second * sin, first * sin + second * cos], -1).to(x.dtype)
 
 
@@ -80,7 +95,6 @@ class AttentionBlock(nn.Module):
             and no bound is claimed.
         activation: of the MLP.
         head: dimensions of a head where they divide the width, which else has one head.
-        rotary: tokens know their distances: queries and keys are `rotated` by their places.
     """
 
     def __init__(
@@ -91,7 +105,6 @@ class AttentionBlock(nn.Module):
         attention: Attention = "dot",
         activation: Activation = "silu",
         head: int = 32,
-        rotary: bool = False,
     ):
         super().__init__()
         if attention not in ATTENTIONS:
@@ -100,9 +113,8 @@ class AttentionBlock(nn.Module):
             raise ValueError(f"activation: got {activation!r}; expected one of {', '.join(ACTIVATIONS)}")
         if not 0 <= dropout < 1:
             raise ValueError(f"dropout: got {dropout}; expected 0 <= dropout < 1")
-        self.heads, self.rotary = width // head if width % head == 0 else 1, rotary
-        if rotary and width // self.heads % 2:
-            raise ValueError(f"rotary: got heads of {width // self.heads} dimensions; expected an even number")
+        self.heads = width // head if width % head == 0 else 1
+        self.size = width // self.heads
         self.attend, self.l2 = ATTENTIONS[attention], attention == "l2"
         self.before_attention, self.before_mlp = LayerNorm(width), LayerNorm(width)
         self.query_key_value = nn.Linear(width, (2 if self.l2 else 3) * width)  # l2: the query is the key
@@ -111,19 +123,22 @@ class AttentionBlock(nn.Module):
         self.mlp = nn.Sequential(nn.Linear(width, hidden), ACTIVATIONS[activation](), nn.Linear(hidden, width))
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, h: Tensor, mask: Tensor | None = None, causal: bool = False) -> Tensor:
+    def forward(
+        self, h: Tensor, mask: Tensor | None = None, causal: bool = False, turn: Tensor | None = None
+    ) -> Tensor:
         """(*batch, n, width) -> the same.
 
         Args:
             h: tokens.
             mask: whether token i (row) attends to j, (*batch, 1, n, n) or (n, n); all to all if None.
             causal: each token attends to those up to itself; instead of a mask.
+            turn: by which queries and keys are `rotated`, so that tokens know their distances.
         """
-        q, k, v = self._heads(h)
+        q, k, v = self._heads(h, turn)
         attended = self.attend(q, k, v, attn_mask=mask, is_causal=causal)
         return self._added(h, attended.transpose(-3, -2).flatten(-2))
 
-    def after(self, h: Tensor, kept: Tensor, products: Tensor) -> Tensor:
+    def after(self, h: Tensor, kept: Tensor, products: Tensor, turn: Tensor | None = None) -> Tensor:
         """One more token of each row, which attends to those before and to itself, (B, width) -> the same.
 
         A single query leaves nothing to multiply matrices with: rows come last, and sums over products of short
@@ -133,34 +148,32 @@ class AttentionBlock(nn.Module):
             h: the tokens.
             kept: keys and values of m tokens, (m, 2, heads, size, B); those of the last, this one, are put in.
             products: room for as many numbers as there are keys.
+            turn: of its place.
         """
-        q = self.keep(h, kept[-1], len(kept) - 1)
+        q = self.keep(h, kept[-1], turn)
         k, v = kept.unbind(1)  # (m, heads, size, B)
         logits = torch.mul(k, 2 * q - k if self.l2 else q, out=products).sum(2)
         weights = logits.mul_(q.shape[1] ** -0.5).softmax(0)
         attended = torch.mul(v, weights[:, :, None], out=products).sum(0)
         return self._added(h, attended.flatten(0, 1).T)
 
-    def keep(self, h: Tensor, kept: Tensor, place: int) -> Tensor:
+    def keep(self, h: Tensor, kept: Tensor, turn: Tensor | None = None) -> Tensor:
         """Put keys and values of tokens (B, width) into (2, heads, size, B); queries, (heads, size, B)."""
         layer = self.query_key_value
         parts = torch.addmm(layer.bias[:, None], layer.weight, self.before_attention(h).T)
         parts = parts.view(-1, *kept.shape[1:3], len(h))
-        if self.rotary:
-            here = torch.full((1,), place, device=h.device)
-            turned = rotated(parts[:-1].mT.flatten(1, 2)[:, :, None], here)[:, :, 0]  # all but the values
+        if turn is not None:
+            turned = rotated(parts[:-1].mT.flatten(1, 2)[:, :, None], turn)[:, :, 0]  # all but the values
             parts = torch.cat([turned.unflatten(1, (-1, len(h))).mT, parts[-1:]])
         kept.copy_(parts[-2:])
         return parts[0]
 
-    def _heads(self, h: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def _heads(self, h: Tensor, turn: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values, (*batch, heads, n, size) each."""
-        size = h.shape[-1] // self.heads
-        parts = self.query_key_value(self.before_attention(h)).unflatten(-1, (-1, self.heads, size)).unbind(-3)
+        parts = self.query_key_value(self.before_attention(h)).unflatten(-1, (-1, self.heads, self.size)).unbind(-3)
         *query, key, value = (part.transpose(-3, -2) for part in parts)
-        if self.rotary:
-            places = torch.arange(h.shape[-2], device=h.device)
-            *query, key = (rotated(part, places) for part in (*query, key))
+        if turn is not None:
+            *query, key = (rotated(part, turn) for part in (*query, key))
         return (query[0] if query else key), key, value
 
     def _added(self, h: Tensor, attended: Tensor) -> Tensor:
@@ -182,7 +195,7 @@ class Kept:
 
     def __init__(self, stack: "Stack", tokens: int, rows: int):
         self.stack, self.most, self.rows, self.tokens = stack, tokens, rows, 0
-        sizes = [(block.heads, block.mix.in_features // block.heads, rows) for block in stack]
+        sizes = [(block.heads, block.size, rows) for block in stack]
         like = next(stack.parameters())
         self.blocks = [like.new_empty(tokens, 2, *size) for size in sizes]
         self.products = like.new_empty(tokens, *sizes[0])
@@ -209,24 +222,31 @@ class Stack(nn.ModuleList):
         blocks: of one width, each an `AttentionBlock`.
         causal: each token attends to those up to itself.
         fast: on a GPU, multiply in bfloat16 and train with fused kernels.
+        rotary: tokens know their distances (`rotated`).
     """
 
     if TYPE_CHECKING:
 
         def __iter__(self) -> Iterator[AttentionBlock]: ...
 
-    def __init__(self, blocks: Iterable[AttentionBlock], causal: bool = False, fast: bool = False):
+    def __init__(
+        self, blocks: Iterable[AttentionBlock], causal: bool = False, fast: bool = False, rotary: bool = False
+    ):
         super().__init__(blocks)
-        self.causal, self.fast = causal, fast
+        self.causal, self.fast, self.rotary = causal, fast, rotary
+        self.head = next((block.size for block in self), 0)
+        if rotary and self.head % 2:
+            raise ValueError(f"rotary: got heads of {self.head} dimensions; expected an even number")
 
     def forward(self, h: Tensor, mask: Tensor | None = None) -> Tensor:
         """(*batch, n, width) -> the same; mask (*batch, n): which tokens exist, all of them if None."""
         attends = None if mask is None else _attends(mask, self.causal)
         causal = self.causal and mask is None
+        turn = self._turn(h, 0, h.shape[-2])
         fused = self._is_fast(h) and self.training and torch.is_grad_enabled()
         with self.precision(h):
             for block in self:
-                h = _fused()(block, h, attends, causal) if fused else block(h, attends, causal)
+                h = _fused()(block, h, attends, causal, turn) if fused else block(h, attends, causal, turn)
         return h
 
     @torch.no_grad()
@@ -240,19 +260,28 @@ class Stack(nn.ModuleList):
             kept: keys and values of the tokens before; those of this one are added.
             asked: whether anybody asks for what becomes of it. If not, the last block only keeps it.
         """
+        turn = self._turn(h, kept.tokens, kept.tokens + 1)
         kept.tokens += 1
         upto = slice(0, kept.tokens)
         with self.precision(h):
             for i, (block, own) in enumerate(zip(self, kept.blocks, strict=True), 1):
                 if asked or i < len(self):
-                    h = block.after(h, own[upto], kept.products[upto])
+                    h = block.after(h, own[upto], kept.products[upto], turn)
                 else:
-                    block.keep(h, own[kept.tokens - 1], kept.tokens - 1)
+                    block.keep(h, own[kept.tokens - 1], turn)
         return h
 
     def precision(self, h: Tensor) -> torch.autocast:
         """In which blocks, and layers beside them, multiply: bfloat16 where fast, else that of the weights."""
         return torch.autocast(h.device.type, torch.bfloat16, enabled=self._is_fast(h), cache_enabled=False)
+
+    def _turn(self, h: Tensor, first: int, last: int) -> Tensor | None:
+        """Of places first, ..., last - 1, where tokens know them."""
+        if not self.rotary:
+            return None
+        dtype = torch.promote_types(h.dtype, torch.float32)
+        found: Tensor = turns(torch.arange(first, last, device=h.device, dtype=dtype), self.head // 2)
+        return found
 
     def _is_fast(self, h: Tensor) -> bool:
         return self.fast and h.is_cuda
@@ -271,14 +300,14 @@ def _attends(mask: Tensor, causal: bool) -> Tensor:
 
 
 @cache
-def _fused() -> Callable[[nn.Module, Tensor, Tensor | None, bool], Tensor]:
+def _fused() -> Callable[[nn.Module, Tensor, Tensor | None, bool, Tensor | None], Tensor]:
     """A block in compiled kernels, for calls that always have the same shape; one compilation serves all of a size.
 
     The compiler takes as long to import as torch itself, so it is not asked for before it is needed.
     """
 
-    def apply(block: nn.Module, h: Tensor, mask: Tensor | None, causal: bool) -> Tensor:
-        out: Tensor = block(h, mask, causal)
+    def apply(block: nn.Module, h: Tensor, mask: Tensor | None, causal: bool, turn: Tensor | None) -> Tensor:
+        out: Tensor = block(h, mask, causal, turn)
         return out
 
     return torch.compile(apply, dynamic=False)

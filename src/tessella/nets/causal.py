@@ -61,10 +61,8 @@ class CausalAttention(CausalNet):
     def __init__(self, width: int, layers: int, head: int = 64, dropout: float = 0.0, fast: bool = False):
         super().__init__()
         self.width = width
-        blocks = (
-            AttentionBlock(width, EXPANSION, dropout, activation="gelu", head=head, rotary=True) for _ in range(layers)
-        )
-        self.blocks = Stack(blocks, causal=True, fast=fast)
+        blocks = (AttentionBlock(width, EXPANSION, dropout, activation="gelu", head=head) for _ in range(layers))
+        self.blocks = Stack(blocks, causal=True, fast=fast, rotary=True)
         self.norm = nn.LayerNorm(width)
 
     def forward(self, tokens: Tensor) -> Tensor:
