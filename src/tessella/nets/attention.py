@@ -243,7 +243,8 @@ class Stack(nn.ModuleList):
         attends = None if mask is None else _attends(mask, self.causal)
         causal = self.causal and mask is None
         turn = self._turn(h, 0, h.shape[-2])
-        fused = self._is_fast(h) and self.training and torch.is_grad_enabled()
+        training = self.training and torch.is_grad_enabled()
+        fused = self._is_fast(h) and training and not torch.compiler.is_compiling()  # by somebody, with all around it
         with self.precision(h):
             for block in self:
                 h = _fused()(block, h, attends, causal, turn) if fused else block(h, attends, causal, turn)

@@ -14,6 +14,7 @@ from tessella.models.texts.logistics import ConditionalLogistics
 from tessella.models.texts.points import CausalPoints
 from tessella.nets import AttentionConfig, CausalNetConfig
 
+WIDE = 8  # times the memory of a token elsewhere, since networks are wider
 USUAL = 256  # numbers that a point is compared with, one for each coordinate of a component
 TextModel = CausalText | SemiDiscrete
 """What scores and draws windows of a text: exact values, or bounds through cells."""
@@ -97,7 +98,7 @@ class TextFlowConfig(TextConfig, kind="flow"):
         conditional = ConditionalLogistics(cells, net.width, self.blocks, self.width)
         density = CausalPoints(shape.length, net, conditional)
         samples = self.train_samples, self.validation_samples
-        wider = max(1, shape.characters * cells.dim // USUAL)
+        wider = max(WIDE, shape.characters * cells.dim // USUAL)
         return SemiDiscrete(dequantizer, density, *samples, tokens=shape.length * wider)
 
     def start(self, shape: TextShape, codes: Tensor) -> SemiDiscrete:

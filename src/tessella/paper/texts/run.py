@@ -83,6 +83,7 @@ def run_text(task: TextTask, folder: Path) -> dict[str, Any]:
         run, fitted = train_text(
             TextRunConfig(data, recipe.model, recipe.training, task.preset), text, folder, VALIDATIONS
         )
+    torch.cuda.empty_cache()  # of training; other runs on the GPU may need it
     per_character = 1 / (data.length * log(2))
     seen = fitted.steps * run.config.training.batch_size * data.length
     with matmul_precision("highest"):
