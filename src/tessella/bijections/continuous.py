@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
-from torch.func import jvp, vmap
+from torch.func import vjp, vmap
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from tessella.bijections.base import Bijection
@@ -90,7 +90,7 @@ class ContinuousFlow(Bijection):
         arguments = [x, _with_time(x, context, x.new_zeros(())), *([] if noise is None else [noise])]
         key = tuple((argument.shape, argument.dtype, argument.device) for argument in arguments)
         if key not in self._replays:
-            self._replays[key] = _recorded(_Rates(self.field).train(), arguments)
+            self._replays[key] = _recorded(_Rates(self.field), arguments)
         return self._replays[key]
 
 
@@ -116,13 +116,24 @@ class _Rates(nn.Module):
 
 
 def _recorded(rates: _Rates, arguments: Sequence[Tensor]) -> _Rates:
-    """The same as CUDA graphs, forwards and backwards: starting hundreds of small kernels takes longer than they do."""
+    """The same, compiled, as CUDA graphs, forwards and backwards: an evaluation is hundreds of kernels, each short.
+
+    What cannot be compiled is recorded as it is written, and what cannot be recorded is evaluated as it is written.
+    """
     example = tuple(torch.zeros_like(one).requires_grad_(i < 2) for i, one in enumerate(arguments))
-    try:
-        torch.cuda.make_graphed_callables(rates, example, allow_unused_input=True)  # changes the module's forward
-    except RuntimeError as error:
-        warnings.warn(f"continuous flow: not recorded, evaluations take several times as long ({error})", stacklevel=2)
-        return _Rates(rates.field)
+    for how in ("compiled", "recorded"):
+        replay = _Rates(rates.field).train()
+        if how == "compiled":
+            replay.forward = torch.compile(replay.forward, dynamic=False)  # type: ignore[method-assign]
+        try:
+            torch.cuda.make_graphed_callables(replay, example, allow_unused_input=True)  # changes the module's forward
+        except Exception as error:
+            reason = f"{type(error).__name__}: {error}".strip().partition("\n")[0]
+            warnings.warn(
+                f"continuous flow: not {how}, evaluations take several times as long ({reason})", stacklevel=2
+            )
+        else:
+            return replay
     return rates
 
 
@@ -149,27 +160,18 @@ def exact_divergence(field: nn.Module, x: Tensor, context: Tensor) -> tuple[Tens
     """v(x) and sum_i dv_i/dx_i, (*batch, n, D) -> the same and (*batch): a product with each direction, all at once."""
     size = x.shape[-2] * x.shape[-1]
     directions = torch.eye(size, dtype=x.dtype, device=x.device).view(size, *x.shape[-2:])
-
-    def along(direction: Tensor) -> tuple[Tensor, Tensor]:
-        v, change = _directed(field, x, context, direction.expand_as(x))
-        return v, (change * direction).sum((-2, -1))
-
-    # v does not depend on the direction, and is computed once.
-    v, diagonal = vmap(along, out_dims=(None, 0))(directions)  # type: ignore[arg-type]  # None is for one output
+    with sdpa_kernel(SDPBackend.MATH):
+        v, pull_back, *_ = vjp(lambda points: field(points, context), x)
+        diagonal = vmap(lambda e: (pull_back(e.expand_as(x))[0] * e).sum((-2, -1)))(directions)
     return v, diagonal.sum(0)
 
 
 def hutchinson_divergence(field: nn.Module, x: Tensor, context: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
     """v(x) and e' dv/dx e: the divergence in expectation over e."""
-    v, change = _directed(field, x, context, noise)
-    return v, (change * noise).sum((-2, -1))
-
-
-def _directed(field: nn.Module, x: Tensor, context: Tensor, direction: Tensor) -> tuple[Tensor, Tensor]:
-    """v and dv/dx times a direction; fused attention has no derivatives of this kind."""
-    with sdpa_kernel(SDPBackend.MATH):
-        v, change, *_ = jvp(lambda points: field(points, context), (x,), (direction,))
-    return v, change
+    with sdpa_kernel(SDPBackend.MATH):  # fused attention has no second derivatives
+        v, pull_back, *_ = vjp(lambda points: field(points, context), x)
+        (pulled,) = pull_back(noise)
+    return v, (pulled * noise).sum((-2, -1))
 
 
 def _with_time(x: Tensor, context: Tensor | None, t: Tensor) -> Tensor:

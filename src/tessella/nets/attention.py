@@ -8,8 +8,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tessella.nets.norm import LayerNorm
-
 Attention = Literal["dot", "l2"]
 Activation = Literal["silu", "gelu"]
 
@@ -116,7 +114,7 @@ class AttentionBlock(nn.Module):
         self.heads = width // head if width % head == 0 else 1
         self.size = width // self.heads
         self.attend, self.l2 = ATTENTIONS[attention], attention == "l2"
-        self.before_attention, self.before_mlp = LayerNorm(width), LayerNorm(width)
+        self.before_attention, self.before_mlp = nn.LayerNorm(width), nn.LayerNorm(width)
         self.query_key_value = nn.Linear(width, (2 if self.l2 else 3) * width)  # l2: the query is the key
         self.mix = nn.Linear(width, width)
         hidden = expansion * width

@@ -5,7 +5,6 @@ from torch import Tensor, nn
 
 from tessella.nets.attention import Activation, Attention, AttentionBlock, Stack
 from tessella.nets.mlp import zero
-from tessella.nets.norm import LayerNorm
 
 
 class Transformer(nn.Module):
@@ -57,7 +56,7 @@ class Transformer(nn.Module):
         self.register_parameter("place", place)
         blocks = (AttentionBlock(width, expansion, dropout, attention, activation) for _ in range(layers))
         self.blocks = Stack(blocks, causal, fast)
-        self.norm = LayerNorm(width)
+        self.norm = nn.LayerNorm(width)
         self.head = zero(nn.Linear(width, outputs))
 
     def forward(self, x: Tensor, context: Tensor | None = None, mask: Tensor | None = None) -> Tensor:
