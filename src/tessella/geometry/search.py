@@ -18,6 +18,7 @@ from torch.nn import functional
 CELLS_PER_BLOCK = 2048
 SCORES_PER_TILE = {"cpu": 2**19}  # two megabytes of float32: in the cache, and enough for a threaded product
 SCORES_PER_TILE_ELSEWHERE = 2**24
+LANES = 32  # neighbours that a CPU compares at once
 
 
 @torch.no_grad()
@@ -100,20 +101,28 @@ def _power_scores(x: Tensor, anchors: Tensor, weights: Tensor | None) -> Callabl
 
 
 def squared_distances(a: Tensor, b: Tensor) -> Tensor:
-    """|a_k - b_i|^2 for all pairs, from differences: columns (G, D, K), (G, D, I) -> (G, K, I).
+    """|a_k - b_i|^2 for all pairs: columns (G, D, K), (G, D, I) -> (G, K, I).
 
-    The compiler fuses the plain expression into one loop; run eagerly it would fill (G, K, I, D), so a kernel does it.
+    The compiler fuses differences into one loop; run eagerly they would fill (G, K, I, D), so a kernel takes them. On a
+    CPU that kernel is slow, and numbers of single precision have room for |a|^2 + |b|^2 - 2 a . b in double: relative
+    to these terms the result is wrong by 2^-52 (D + 2) at most. It is made so much smaller, which no digit of single
+    precision shows unless a and b agree to about seven digits: if they are equal, it is not positive.
     """
     if torch.compiler.is_compiling():
         return (a.mT[:, :, None] - b.mT[:, None]).square().sum(-1)
-    distances = torch.cdist(a.mT, b.mT, compute_mode="donot_use_mm_for_euclid_dist")
-    return distances.mul_(distances)
+    if a.device.type != "cpu" or a.dtype == torch.float64:
+        distances = torch.cdist(a.mT, b.mT, compute_mode="donot_use_mm_for_euclid_dist")
+        return distances.mul_(distances)
+    x, y = a.double(), b.double()
+    less = 1 - (a.shape[1] + 4) * torch.finfo(x.dtype).eps
+    x_square, y_square = (z.square().sum(1, keepdim=True).mul_(less) for z in (x, y))
+    return torch.baddbmm(y_square, x.mT, y, alpha=-2).add_(x_square.mT).to(a.dtype)
 
 
 def _reach(here: Tensor, there: Tensor, w_here: Tensor | None, w_there: Tensor | None) -> Tensor:
     """1 / (|x_i - x_k|^2 - w_i + w_k), and 0 where there is no wall (the cell itself, a cell that does not exist).
 
-    From differences, not from |x_i|^2 + |x_k|^2 - 2 x_i . x_k: near anchors have the nearest walls.
+    With all digits of |x_i - x_k|^2: near anchors have the nearest walls.
     """
     margin = squared_distances(here, there)
     if w_here is not None and w_there is not None:
@@ -137,12 +146,30 @@ def _search(scores: Callable[[slice, slice], Tensor], points: Tensor, cells: int
 
 def _best_of_blocks(scores: Callable[[slice, slice], Tensor], m: slice, cells: int) -> tuple[Tensor, Tensor]:
     first, *others = _slices(cells, CELLS_PER_BLOCK)
-    best, index = scores(m, first).max(-1)
+    found = _max(scores(m, first))
     for block in others:
-        value, i = scores(m, block).max(-1)
-        index = torch.where(value > best, i + block.start, index)
-        best = torch.maximum(value, best)
-    return best, index
+        found = _better(found, _max(scores(m, block)), block.start)
+    return found
+
+
+def _max(scores: Tensor) -> tuple[Tensor, Tensor]:
+    """`scores.max(-1)`. A CPU finds a maximum without its index ten times faster: first whose lane it is, then where."""
+    rows = scores.shape[-1] // LANES
+    if torch.compiler.is_compiling() or scores.device.type != "cpu" or rows < 4:
+        best, index = scores.max(-1)
+        return best, index
+    lanes = scores[..., : rows * LANES].unflatten(-1, (rows, LANES))
+    lane = lanes.amax(-2).max(-1).indices
+    best, row = lanes.gather(-1, lane[..., None, None].expand(*lane.shape, rows, 1))[..., 0].max(-1)
+    found = best, row * LANES + lane
+    rest = scores[..., rows * LANES :]
+    return _better(found, _max(rest), rows * LANES) if rest.shape[-1] else found
+
+
+def _better(one: tuple[Tensor, Tensor], other: tuple[Tensor, Tensor], start: int) -> tuple[Tensor, Tensor]:
+    """The larger maximum of two, with its index; indices of the other begin at `start`."""
+    (best, index), (value, i) = one, other
+    return torch.maximum(best, value), torch.where(value > best, i + start, index)
 
 
 def _slices(length: int, step: int) -> list[slice]:
