@@ -18,7 +18,8 @@ from torch.nn import functional
 CELLS_PER_BLOCK = 2048
 SCORES_PER_TILE = {"cpu": 2**19}  # two megabytes of float32: in the cache, and enough for a threaded product
 SCORES_PER_TILE_ELSEWHERE = 2**24
-LANES = 32  # neighbours that a CPU compares at once
+CELLS_IN_PASSES = 64  # from which on a CPU finds the largest score of a row faster in four simple passes
+WHOLE = 16  # numbers; a CPU is slow with rows that are no multiple of it
 
 
 @torch.no_grad()
@@ -66,29 +67,36 @@ def nearest_anchor(
 @torch.no_grad()
 def active_box_wall(y: Tensor, here: Tensor, lo: Tensor, hi: Tensor) -> Tensor:
     """argmax_j max(y_j / (hi_j - x_kj), y_j / (lo_j - x_kj)): displacements y, anchors x_k (G, D, M) -> (G, M)."""
-    return torch.maximum(y / (hi[..., None] - here), y / (lo[..., None] - here)).max(1).indices
+    return _max(torch.maximum(y / (hi[..., None] - here), y / (lo[..., None] - here)), 1)[1]
 
 
 def _wall_scores(y: Tensor, cell: Tensor, anchors: Tensor, weights: Tensor | None) -> Callable[[slice, slice], Tensor]:
     """n_i . y / 2 = (x_i . y - x_k . y) / margin_ik for a tile of points and a block of walls."""
     groups, dim, cells = anchors.shape
     points = y.shape[-1]
+    # Margins depend on the pair of cells alone: tabulate them when there are fewer cells than points.
+    if cells <= min(points, CELLS_PER_BLOCK):
+        walls = _padded(anchors, 0)
+        table = _reach(anchors, walls, weights, None if weights is None else _padded(weights, 0))
+        table[..., cells:] = 0
+        table = table.flatten(0, 1)
+        row = cell if groups == 1 else cell + cells * torch.arange(groups, device=cell.device)[:, None]
+
+        def tabulated(m: slice, k: slice) -> Tensor:
+            ahead = torch.bmm(y[..., m].mT, walls)  # (G, m, K): one block
+            ahead = ahead.sub_(ahead.gather(2, cell[:, m, None]))
+            return ahead.mul_(table.index_select(0, row[:, m].flatten()).view_as(ahead))
+
+        return tabulated
     here = anchors.gather(2, cell[:, None].expand(groups, dim, points))  # (G, D, M)
     # One product gives (x_i - x_k) . y = [x_i, -1] . [y, x_k . y].
     y = torch.cat([y, (y * here).sum(1, keepdim=True)], 1)
     walls = functional.pad(anchors, (0, 0, 0, 1), value=-1)
     own = None if weights is None else weights.gather(1, cell)
-    row = cell if groups == 1 else cell + cells * torch.arange(groups, device=cell.device)[:, None]
-    # Margins depend on the pair of cells alone: tabulate them when there are fewer cells than points.
-    tabulated = cells <= min(points, CELLS_PER_BLOCK)
-    table = _reach(anchors, anchors, weights, weights).flatten(0, 1) if tabulated else anchors
 
     def scores(m: slice, k: slice) -> Tensor:
-        ahead = torch.bmm(y[..., m].mT, walls[..., k])  # (G, m, k)
-        if tabulated:
-            return ahead.mul_(table.index_select(0, row[:, m].flatten()).view_as(ahead))
         w_here, w_there = (None, None) if own is None or weights is None else (own[:, m], weights[:, k])
-        return ahead.mul_(_reach(here[..., m], anchors[..., k], w_here, w_there))
+        return torch.bmm(y[..., m].mT, walls[..., k]).mul_(_reach(here[..., m], anchors[..., k], w_here, w_there))
 
     return scores
 
@@ -152,18 +160,29 @@ def _best_of_blocks(scores: Callable[[slice, slice], Tensor], m: slice, cells: i
     return found
 
 
-def _max(scores: Tensor) -> tuple[Tensor, Tensor]:
-    """`scores.max(-1)`. A CPU finds a maximum without its index ten times faster: first whose lane it is, then where."""
-    rows = scores.shape[-1] // LANES
-    if torch.compiler.is_compiling() or scores.device.type != "cpu" or rows < 4:
-        best, index = scores.max(-1)
+def _padded(rows: Tensor, value: float) -> Tensor:
+    """Rows of many cells, as long as a CPU likes them: (..., K) -> (..., K'), K <= K'."""
+    cells = rows.shape[-1]
+    if cells < CELLS_IN_PASSES or cells % WHOLE == 0 or rows.device.type != "cpu" or torch.compiler.is_compiling():
+        return rows
+    return functional.pad(rows, (0, -cells % WHOLE), value=value)
+
+
+def _max(scores: Tensor, dim: int = -1) -> tuple[Tensor, Tensor]:
+    """`scores.max(dim)`, overwriting them.
+
+    A CPU looks for a maximum and its index one number after another. It is faster to find the maximum alone, to mark
+    where it is, and to find the largest index that is marked.
+    """
+    one_by_one = dim == -1 and scores.shape[-1] < CELLS_IN_PASSES
+    counts = scores.dtype in (torch.float32, torch.float64)
+    if one_by_one or not counts or scores.device.type != "cpu" or torch.compiler.is_compiling():
+        best, index = scores.max(dim)
         return best, index
-    lanes = scores[..., : rows * LANES].unflatten(-1, (rows, LANES))
-    lane = lanes.amax(-2).max(-1).indices
-    best, row = lanes.gather(-1, lane[..., None, None].expand(*lane.shape, rows, 1))[..., 0].max(-1)
-    found = best, row * LANES + lane
-    rest = scores[..., rows * LANES :]
-    return _better(found, _max(rest), rows * LANES) if rest.shape[-1] else found
+    places = torch.arange(scores.shape[dim], dtype=scores.dtype)
+    best = scores.amax(dim, keepdim=True)
+    index = scores.eq_(best).mul_(places if dim == -1 else places[:, None]).amax(dim).long()
+    return best.squeeze(dim), index
 
 
 def _better(one: tuple[Tensor, Tensor], other: tuple[Tensor, Tensor], start: int) -> tuple[Tensor, Tensor]:
