@@ -15,6 +15,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from tessella import checks
+
 CELLS_PER_BLOCK = 2048
 SCORES_PER_TILE = {"cpu": 2**19}  # two megabytes of float32: in the cache, and enough for a threaded product
 SCORES_PER_TILE_ELSEWHERE = 2**24
@@ -121,10 +123,15 @@ def squared_distances(a: Tensor, b: Tensor) -> Tensor:
     if a.device.type != "cpu" or a.dtype == torch.float64:
         distances = torch.cdist(a.mT, b.mT, compute_mode="donot_use_mm_for_euclid_dist")
         return distances.mul_(distances)
-    x, y = a.double(), b.double()
-    less = 1 - (a.shape[1] + 4) * torch.finfo(x.dtype).eps
-    x_square, y_square = (z.square().sum(1, keepdim=True).mul_(less) for z in (x, y))
+    x, x_square = _doubled(a)
+    y, y_square = (x, x_square) if b is a else _doubled(b)
     return torch.baddbmm(y_square, x.mT, y, alpha=-2).add_(x_square.mT).to(a.dtype)
+
+
+def _doubled(a: Tensor) -> tuple[Tensor, Tensor]:
+    """Columns in double precision, and a little less than their |a|^2."""
+    x = a.double()
+    return x, x.square().sum(1, keepdim=True).mul_(1 - (x.shape[1] + 4) * torch.finfo(x.dtype).eps)
 
 
 def _reach(here: Tensor, there: Tensor, w_here: Tensor | None, w_there: Tensor | None) -> Tensor:
@@ -163,7 +170,7 @@ def _best_of_blocks(scores: Callable[[slice, slice], Tensor], m: slice, cells: i
 def _padded(rows: Tensor, value: float) -> Tensor:
     """Rows of many cells, as long as a CPU likes them: (..., K) -> (..., K'), K <= K'."""
     cells = rows.shape[-1]
-    if cells < CELLS_IN_PASSES or cells % WHOLE == 0 or rows.device.type != "cpu" or torch.compiler.is_compiling():
+    if cells < CELLS_IN_PASSES or cells % WHOLE == 0 or rows.device.type != "cpu" or checks.followed():
         return rows
     return functional.pad(rows, (0, -cells % WHOLE), value=value)
 
@@ -176,7 +183,7 @@ def _max(scores: Tensor, dim: int = -1) -> tuple[Tensor, Tensor]:
     """
     one_by_one = dim == -1 and scores.shape[-1] < CELLS_IN_PASSES
     counts = scores.dtype in (torch.float32, torch.float64)
-    if one_by_one or not counts or scores.device.type != "cpu" or torch.compiler.is_compiling():
+    if one_by_one or not counts or scores.device.type != "cpu" or checks.followed():
         best, index = scores.max(dim)
         return best, index
     places = torch.arange(scores.shape[dim], dtype=scores.dtype)
