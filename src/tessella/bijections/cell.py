@@ -1,5 +1,7 @@
 """The homeomorphism between R^D and a cell of a tessellation."""
 
+from types import ModuleType
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -8,7 +10,7 @@ from tessella import checks
 from tessella.bijections import cell_map
 from tessella.bijections.base import Bijection
 from tessella.bijections.squashing import Profile, Squashing, power, profile_of
-from tessella.geometry import Tessellation
+from tessella.geometry import Tessellation, kernels
 
 
 class CellBijection(Bijection):
@@ -110,8 +112,13 @@ class CellBijection(Bijection):
 
     def _mapped(self, x: Tensor, cell: Tensor, parts: cell_map.Cells, out: bool) -> tuple[Tensor, Tensor]:
         """The map of `forward_and_ladj`, or of `inverse_and_ladj`, as one operation."""
+        program: ModuleType = cell_map
+        if kernels.wanted(x):
+            from tessella.bijections import cell_triton
+
+            program = cell_triton if cell_triton.covers(x, parts) else cell_map
         law = cell_map.Power(profile_of(self.squashing).power or 1, out, self.steady)
-        image, ladj = cell_map.CellMap.apply(law, self.tessellation.counts, x, cell, *parts)
+        image, ladj = cell_map.CellMap.apply(program, law, self.tessellation.counts, x, cell, *parts)
         return image, ladj
 
     def _cell(self, name: str, x: Tensor, cell: Tensor | None) -> Tensor:

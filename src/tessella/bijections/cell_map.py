@@ -123,27 +123,27 @@ class Kept(NamedTuple):
 class CellMap(torch.autograd.Function):
     """x (*batch, [N,] D), cell (*batch, [N]), cells -> the image of x, ladj (*batch, [N]).
 
-    Its first arguments are the law and the number of cells of every variable.
+    Its first arguments are the program, which is this module or `cell_triton`, the law, and how many cells the
+    variables have.
     """
 
     @staticmethod
     def forward(
-        ctx: Any, law: Power, counts: tuple[int, ...], x: Tensor, cell: Tensor, *cells: Any
+        ctx: Any, program: Any, law: Power, counts: tuple[int, ...], x: Tensor, cell: Tensor, *cells: Any
     ) -> tuple[Tensor, Tensor]:
-        image, ladj, kept = forward(law, counts, x, cell, Cells(*cells))
-        ctx.law, ctx.counts = law, counts
+        image, ladj, kept = program.forward(law, counts, x, cell, Cells(*cells))
+        ctx.program, ctx.law, ctx.counts = program, law, counts
         ctx.save_for_backward(x, cell, *cells, *kept)
         return image, ladj
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> tuple[Tensor | None, ...]:
         x, cell, *saved = ctx.saved_tensors
-        cells, kept = Cells(*saved[:5]), Kept(*saved[5:])
+        cells, kept, run = Cells(*saved[:5]), tuple(saved[5:]), ctx.program.backward
         if torch.is_grad_enabled():  # these gradients will be differentiated themselves
-            kept = forward(ctx.law, ctx.counts, x, cell, cells)[2]
-        on_image, on_ladj = grads
-        on_x, *on_cells = backward(ctx.law, cells, kept, on_image, on_ladj, learns=any(ctx.needs_input_grad[4:]))
-        return None, None, on_x, None, *on_cells
+            kept, run = forward(ctx.law, ctx.counts, x, cell, cells)[2], backward
+        on_x, *on_cells = run(ctx.law, x, cell, cells, kept, *grads, ctx.needs_input_grad[5:])
+        return None, None, None, on_x, None, *on_cells
 
 
 def forward(law: Power, counts: tuple[int, ...], x: Tensor, cell: Tensor, cells: Cells) -> tuple[Tensor, Tensor, Kept]:
@@ -151,7 +151,8 @@ def forward(law: Power, counts: tuple[int, ...], x: Tensor, cell: Tensor, cells:
     groups, dim = len(counts), x.shape[-1]
     columns = x.reshape(-1, groups, dim).permute(1, 2, 0).contiguous()
     k = cell.reshape(-1, groups).mT.contiguous()
-    anchors, bent, corners = _place(cells, groups)
+    rows, bent, centre, radius = placed(cells, groups)
+    anchors = rows.mT.contiguous()
     here = take(anchors, k)
     v = columns - here if law.out else columns
     wall = kernels.active_wall(v, k, anchors, cells.weights, counts)
@@ -163,10 +164,10 @@ def forward(law: Power, counts: tuple[int, ...], x: Tensor, cell: Tensor, cells:
     normal = step * slope[:, None]
     h = (normal * v).sum(1)
     axis = room = None
-    if corners is None:
+    if centre is None or radius is None:
         at_wall, h = h > 0, h.relu()
     else:
-        lo, hi = corners
+        lo, hi = ((centre + side).expand(groups, dim) for side in (-radius, radius))
         axis = search.active_box_wall(v, here, lo, hi)
         ahead, at = (columns.gather(1, axis[:, None])[:, 0] for columns in (v, here))
         room = torch.where(ahead > 0, hi.gather(1, axis), lo.gather(1, axis)) - at
@@ -179,9 +180,17 @@ def forward(law: Power, counts: tuple[int, ...], x: Tensor, cell: Tensor, cells:
 
 
 def backward(
-    law: Power, cells: Cells, kept: Kept, on_image: Tensor, on_ladj: Tensor, learns: bool
+    law: Power,
+    x: Tensor,
+    cell: Tensor,
+    cells: Cells,
+    kept: tuple[Any, ...],
+    on_image: Tensor,
+    on_ladj: Tensor,
+    needs: tuple[bool, ...],
 ) -> tuple[Tensor | None, ...]:
     """Gradients of x and, where the cells learn, of what they are made of."""
+    kept = Kept(*kept)
     groups, dim, _ = kept.v.shape
     shape = on_image.shape
     on_image = on_image.reshape(-1, groups, dim).permute(1, 2, 0).contiguous()
@@ -195,7 +204,7 @@ def backward(
         on_v = on_v.scatter_add_(1, kept.axis[:, None], on_box[:, None])
         pull = on_box * kept.h
     on_x = on_v.permute(2, 0, 1).reshape(shape)
-    if not learns:
+    if not any(needs):
         return on_x, *(None,) * len(cells)
     on_there = kept.v * (kept.slope * on_wall)[:, None]
     on_there = on_there.addcmul_(kept.normal, (kept.h * on_wall)[:, None], value=-1)
@@ -215,17 +224,15 @@ def backward(
     return on_x, *_displace(cells, kept, on_anchors.mT, pull), on_weights, on_log_scale
 
 
-def _place(cells: Cells, groups: int) -> tuple[Tensor, Tensor | None, tuple[Tensor, Tensor] | None]:
-    """Anchors (G, D, K), as `Tessellation.anchors` has them; tanh(free), and corners (G, D), as `Box.bounds` does."""
+def placed(cells: Cells, groups: int) -> tuple[Tensor, Tensor | None, Tensor | None, Tensor | None]:
+    """Anchors (G, K, D), as `Tessellation.anchors` has them; tanh(free), centre and radius of the boxes (1 or G, D)."""
     dim = cells.free.shape[-1]
     free = cells.free.reshape(groups, -1, dim)
     if cells.centre is None or cells.log_radius is None:
-        return free.mT.contiguous(), None, None
-    centre, radius = cells.centre.reshape(-1, 1, dim), cells.log_radius.exp().reshape(-1, 1, dim)
-    bent = free.tanh()
-    anchors = torch.addcmul(centre, radius * (1 - KEPT_FROM_WALL), bent)
-    lo, hi = ((centre + side).squeeze(1).expand(groups, dim) for side in (-radius, radius))
-    return anchors.mT.contiguous(), bent, (lo, hi)
+        return free, None, None, None
+    centre, radius, bent = cells.centre.reshape(-1, dim), cells.log_radius.exp().reshape(-1, dim), free.tanh()
+    anchors = torch.addcmul(centre[:, None], (radius * (1 - KEPT_FROM_WALL))[:, None], bent)
+    return anchors, bent, centre, radius
 
 
 def _displace(cells: Cells, kept: Kept, on_anchors: Tensor, pull: Tensor | None) -> tuple[Tensor | None, ...]:
