@@ -6,8 +6,8 @@ i < K for the one to anchor i (k itself where none is ahead), K + j and K + D + 
 box. Backward measures that wall again. Gradients of the cells are added up by atomic operations, so their last digits
 depend on the order: where `torch.use_deterministic_algorithms` is on, PyTorch's program runs.
 
-Points, anchors and gradients lie in memory as they come, (M, G, D) and (G, K, D). Boxes and anchors inside of them are
-computed by PyTorch. Offsets that may exceed 32 bits are added in 64.
+Points, anchors and gradients lie in memory as they come, (M, G, D) and (G, K, D). Where there is a box, a kernel puts
+the anchors into it first. Offsets that may exceed 32 bits are added in 64.
 """
 
 from typing import Any
@@ -17,13 +17,14 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from tessella.bijections.cell_map import Cells, Power, placed
+from tessella.bijections.cell_map import Cells, Power
 from tessella.geometry.tessellation import KEPT_FROM_WALL
 
 PAIRS = 2**23  # of points and cells, up to which one program looks at all cells of a point
 WARPS = 2
 LANES = 32 * WARPS
 ROWS = 16  # cells of a tile, at most
+BLOCK = 256  # coordinates of anchors
 KEPT = tl.constexpr(KEPT_FROM_WALL)
 EPS = tl.constexpr(torch.finfo(torch.float32).eps)
 TINY = tl.constexpr(torch.finfo(torch.float32).tiny)
@@ -39,20 +40,25 @@ def covers(x: Tensor, cells: Cells) -> bool:
 
 def forward(
     law: Power, counts: tuple[int, ...], x: Tensor, cell: Tensor, cells: Cells
-) -> tuple[Tensor, Tensor, tuple[Tensor | None, ...]]:
+) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
     """As `cell_map.forward`."""
-    anchors, bent, centre, radius = placed(cells, len(counts))
-    anchors, x, cell = anchors.contiguous(), x.contiguous(), cell.contiguous()
-    image, ladj = torch.empty_like(x), torch.empty_like(x[..., 0], memory_format=torch.contiguous_format)
-    wall = torch.empty(cell.shape, dtype=torch.int32, device=x.device)
-    scale = cells.log_scale.contiguous()
-    grid, sizes = _plan(law, len(counts), x, anchors, radius)
+    x, cell, cells = x.contiguous(), cell.contiguous(), _contiguous(cells)
+    anchors = cells.free
+    image, ladj, wall = torch.empty_like(x), x.new_empty(cell.shape), torch.empty_like(cell, dtype=torch.int32)
+    grid, sizes = _plan(law, len(counts), x, cells)
+    if cells.log_radius is not None and x.numel():
+        free, anchors = anchors, torch.empty_like(anchors)
+        blocks = triton.cdiv(free.numel(), BLOCK)
+        _place[(blocks,)](
+            free, cells.centre, cells.log_radius, anchors, free.numel(), sizes["K"], D=sizes["D"],
+            BOXES=sizes["BOXES"], BLOCK=BLOCK, **OPTIONS,
+        )  # fmt: skip
     if x.numel():
         _forward[grid](
-            x, cell, anchors, cells.weights, scale, centre, radius, image, ladj, wall, **sizes,
-            ROWS=min(ROWS, triton.next_power_of_2(anchors.shape[1])), **OPTIONS,
+            x, cell, anchors, cells.weights, cells.log_scale, cells.centre, cells.log_radius, image, ladj, wall,
+            **sizes, ROWS=min(ROWS, triton.next_power_of_2(sizes["K"])), **OPTIONS,
         )  # fmt: skip
-    return image, ladj, (wall, anchors, bent, centre, radius)
+    return image, ladj, (wall, anchors)
 
 
 def backward(
@@ -66,33 +72,38 @@ def backward(
     needs: tuple[bool, ...],
 ) -> tuple[Tensor | None, ...]:
     """As `cell_map.backward`."""
-    wall, anchors, bent, centre, radius = kept
-    groups = len(anchors)
-    x, cell, on_x = x.contiguous(), cell.contiguous(), torch.empty_like(x, memory_format=torch.contiguous_format)
+    wall, anchors = kept
+    x, cell, cells = x.contiguous(), cell.contiguous(), _contiguous(cells)
+    on_x = torch.empty_like(x)
     on_cells = _zeros([part if need else None for part, need in zip(cells, needs, strict=True)])
-    grid, sizes = _plan(law, groups, x, anchors, radius)
+    groups = 1 if anchors.dim() == 2 else len(anchors)
+    grid, sizes = _plan(law, groups, x, cells)
     if x.numel():
         _backward[grid](
-            x, cell, anchors, cells.weights, cells.log_scale.contiguous(), centre, radius, wall, bent,
-            on_image.contiguous(), on_ladj.contiguous(), on_x, *on_cells, **sizes, **OPTIONS,
+            x, cell, cells.free, anchors, cells.weights, cells.log_scale, cells.centre, cells.log_radius,
+            wall, on_image.contiguous(), on_ladj.contiguous(), on_x, *on_cells, **sizes, **OPTIONS,
         )  # fmt: skip
     return on_x, *on_cells
 
 
-def _plan(law: Power, groups: int, x: Tensor, anchors: Tensor, radius: Tensor | None) -> tuple[Any, dict[str, Any]]:
-    dim = x.shape[-1]
-    points = x.numel() // (groups * dim)
+def _plan(law: Power, groups: int, x: Tensor, cells: Cells) -> tuple[tuple[int, int], dict[str, Any]]:
+    """Tiles of points and variables; what both kernels take."""
+    points = x.numel() // (groups * x.shape[-1])
     sizes = {
         "M": points,
-        "K": anchors.shape[1],
-        "D": dim,
-        "BOXES": radius is not None and len(radius) > 1,
+        "K": cells.free.shape[-2],
+        "D": x.shape[-1],
+        "BOXES": cells.centre is not None and cells.centre.dim() == 2,
         "P": law.p,
         "OUT": law.out,
         "STEADY": law.steady,
         "LANES": LANES,
     }
     return (triton.cdiv(points, LANES), groups), sizes
+
+
+def _contiguous(cells: Cells) -> Cells:
+    return Cells._make(None if part is None else part.contiguous() for part in cells)
 
 
 def _zeros(parts: list[Tensor | None]) -> list[Tensor | None]:
@@ -118,6 +129,13 @@ def _log1p(u):
 def _expm1(u):
     near = u * (1 + u / 2 * (1 + u / 3 * (1 + u / 4 * (1 + u / 5 * (1 + u / 6 * (1 + u / 7 * (1 + u / 8)))))))
     return tl.where(tl.abs(u) < 0.4, near, tl.exp(u) - 1)
+
+
+@triton.jit
+def _tanh(u):
+    """Of u, by expm1: no digit is lost near 0."""
+    t = _expm1(-2 * tl.abs(u))
+    return tl.where(u < 0, t, -t) / (2 + t)
 
 
 @triton.jit
@@ -157,9 +175,9 @@ def _displacement(x, anchors, d, at, here, alive, OUT: tl.constexpr):
 
 
 @triton.jit
-def _corner(centre, radius, d, ahead):
+def _corner(centre, log_radius, d, ahead):
     """b_d, the side of the box in front of a point."""
-    r = tl.load(radius + d)
+    r = tl.exp(tl.load(log_radius + d))
     return tl.load(centre + d) + tl.where(ahead > 0, r, -r)
 
 
@@ -178,6 +196,16 @@ def _gauge(x, anchors, weights, k, i, at, here, there, alive, D: tl.constexpr, O
     return slope * ahead, slope
 
 
+@triton.jit(do_not_specialize=["many", "K"])
+def _place(free, centre, log_radius, anchors, many, K, D: tl.constexpr, BOXES: tl.constexpr, BLOCK: tl.constexpr):
+    """centre + radius tanh(free), a little less, as `Tessellation.anchors`."""
+    at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    box = at // (K * D) * D + at % D if BOXES else at % D
+    radius = tl.exp(tl.load(log_radius + box, mask=at < many, other=0)) * (1 - KEPT)
+    middle = tl.load(centre + box, mask=at < many, other=0)
+    tl.store(anchors + at, middle + radius * _tanh(tl.load(free + at, mask=at < many, other=0)), mask=at < many)
+
+
 @triton.jit(do_not_specialize=["M", "K"])
 def _forward(
     x,
@@ -186,7 +214,7 @@ def _forward(
     weights,
     log_scale,
     centre,
-    radius,
+    log_radius,
     image,
     ladj,
     wall,
@@ -215,11 +243,11 @@ def _forward(
     best = tl.zeros((ROWS, LANES), tl.float32)
     found = tl.zeros((ROWS, LANES), tl.int32)
     for start in range(0, K, ROWS):
-        exists = rows < K - start
+        exists, row = rows < K - start, (start + rows).to(tl.int64) * D
         ahead = tl.zeros((ROWS, LANES), tl.float32)
         margin = tl.zeros((ROWS, LANES), tl.float32)
         for d in range(D):
-            there = tl.load(anchors + (start + rows) * D + d, mask=exists, other=0)
+            there = tl.load(anchors + row + d, mask=exists, other=0)
             step = there[:, None] - tl.load(anchors + here + d)[None, :]
             ahead += step * _displacement(x, anchors, d, at, here, alive, OUT)[None, :]
             margin += step * step
@@ -233,15 +261,15 @@ def _forward(
     top = tl.max(best, 0)
     i = tl.min(tl.where(best == top[None, :], found, 2147483647), 0)
     i = tl.where(top > 0, i, k.to(tl.int32))
-    h, slope = _gauge(x, anchors, weights, k, i, at, here, i * D, alive, D, OUT)
+    h, _ = _gauge(x, anchors, weights, k, i, at, here, i.to(tl.int64) * D, alive, D, OUT)
     h = tl.maximum(h, 0)
-    if radius is not None:
+    if log_radius is not None:
         if BOXES:
             centre += g * D
-            radius += g * D
+            log_radius += g * D
         for d in range(D):
             v = _displacement(x, anchors, d, at, here, alive, OUT)
-            box = v / (_corner(centre, radius, d, v) - tl.load(anchors + here + d))
+            box = v / (_corner(centre, log_radius, d, v) - tl.load(anchors + here + d))
             nearer = box >= h
             h = tl.where(nearer, box, h)
             i = tl.where(nearer, tl.where(v > 0, K + D + d, K + d), i)
@@ -259,13 +287,13 @@ def _forward(
 def _backward(
     x,
     cell,
+    free,
     anchors,
     weights,
     log_scale,
     centre,
-    radius,
+    log_radius,
     wall,
-    bent,
     on_image,
     on_ladj,
     on_x,
@@ -302,14 +330,16 @@ def _backward(
     h = tl.maximum(h, 0)
     room = tl.full((LANES,), 1, tl.float32)
     axis = tl.full((LANES,), -1, tl.int32)
-    if radius is not None:
-        bent += cells * D
+    if log_radius is not None:
+        free += cells * D
         if BOXES:
             centre += g * D
-            radius += g * D
+            log_radius += g * D
         axis = tl.where(at_box, (code - K) % D, 0)
         v = _displacement(x, anchors, axis, at, here, alive, OUT)
-        room = tl.where(at_box, _corner(centre, radius, axis, code - K - D + 0.5) - tl.load(anchors + here + axis), 1)
+        room = tl.where(
+            at_box, _corner(centre, log_radius, axis, code - K - D + 0.5) - tl.load(anchors + here + axis), 1
+        )
         h = tl.where(at_box, v / room, h)
         axis = tl.where(at_box, axis, -1)
     on_c = tl.zeros((LANES,), tl.float32)
@@ -334,9 +364,10 @@ def _backward(
         tl.store(on_x + at + d, on_v, mask=alive)
         on_there = on_wall * (slope * v - h * normal)
         on_here = (-on_v if OUT else on_z) - on_there + h * side
-        if radius is not None:
-            r, inner = tl.load(radius + d), tl.load(radius + d) * (1 - KEPT)
-            near, far = tl.load(bent + here + d), tl.load(bent + there + d)
+        if log_radius is not None:
+            r = tl.exp(tl.load(log_radius + d))
+            inner = r * (1 - KEPT)
+            near, far = _tanh(tl.load(free + here + d)), _tanh(tl.load(free + there + d))
             row = g * D if BOXES else 0
             if on_centre is not None:
                 both = tl.where(alive, on_here + on_there, 0) - h * side
