@@ -1,9 +1,9 @@
 """Which program searches: plain PyTorch, or Triton's kernels on a GPU where Triton is installed, inside `triton(True)`.
 
 They are off unless asked for: no GPU has run them yet (docs/performance.md). Both find the same (`search`,
-`search_triton`). The map into cells asks here, too (`bijections.cell_triton`). The kernels are operators of PyTorch, which `torch.compile`, `vmap` and CUDA graphs take as they are.
-Nothing here has a gradient: whoever asks for a wall measures it again, with gradients, so that backward is a gather and
-a scatter, not a search.
+`search_triton`); the map into cells asks here, too (`bijections.cell_triton`). The kernels are operators of PyTorch,
+which `torch.compile`, `vmap` and CUDA graphs take as they are. Nothing here has a gradient: whoever asks for a wall
+measures it again, with gradients, so that backward is a gather and a scatter, not a search.
 
 >>> from tessella import Voronoi
 >>> from tessella.geometry import kernels
