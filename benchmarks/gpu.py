@@ -1,12 +1,15 @@
 """The cell bijection and the nearest anchor on a GPU: plain PyTorch, Triton's kernels, compiled, captured; ceilings.
 
-    python -m benchmarks.gpu --smoke      # first show that both searches agree at every shape
-    python -m benchmarks.gpu              # all shapes, within 90 seconds on an H200
+    python -m benchmarks.gpu --smoke                   # first show that all programs agree at every shape
+    python -m benchmarks.gpu                           # all shapes, within two minutes on an H200
+    python -m benchmarks.gpu --smoke --shapes small    # those where launches are the time
 
 Forward and backward of the layer, float32, median milliseconds with a synchronization after every call; values are not
-looked at (`checks.values(False)`), as in training. `plain` and `triton` run eagerly; `captured` is the eager code with
-Triton's kernels as one CUDA graph; `compiled` the layer under `torch.compile`, `compiled and captured` both. Memory is
-the peak beyond what lay there before the call, gradients included.
+looked at (`checks.values(False)`), as in training. `autograd`, `plain` and `triton` run eagerly: the expression under
+automatic differentiation, the map with gradients by hand in PyTorch, and the same with Triton's kernels (one for the
+whole map where there are few pairs of points and cells, else the search alone). `captured` is the last as one CUDA
+graph; `compiled` the layer under `torch.compile`, `compiled and captured` both; `inverse` is the way out of the cells.
+Memory is the peak beyond what lay there before the call, gradients included.
 
 The floor is the larger of two times: the subtraction and the multiply-adds that the search needs for every coordinate
 of every pair of point and cell (three instructions for a wall, two for a distance) at the peak rate of the device, and
@@ -18,10 +21,13 @@ import argparse
 import sys
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from copy import deepcopy
 from functools import cached_property
 from pathlib import Path
 from statistics import median
 from typing import Any
+from unittest.mock import patch
 
 import torch
 
@@ -50,12 +56,28 @@ class Layer:
             self.bijection, self.y, self.cell = layer(self.shape, self.shared)
             self.points = torch.randn_like(self.y)
 
-    def eager(self, triton: bool = True) -> Call:
-        """Forward and backward, with Triton's searches or plain ones."""
+    def eager(self, triton: bool = True, followed: bool = False) -> Call:
+        """Forward and backward, with Triton's kernels or plain ones; by automatic differentiation where followed."""
 
         def call() -> None:
-            with kernels.triton(triton):
+            with kernels.triton(triton), following(followed):
                 backward(*self.bijection.forward_and_ladj(self.y, self.cell))
+
+        return call
+
+    @cached_property
+    def inside(self) -> torch.Tensor:
+        """Points of the cells, half as far from the anchors as the walls at most."""
+        with torch.no_grad():
+            image, _ = self.bijection.forward_and_ladj(self.y, self.cell)
+            return image.lerp(self.bijection.tessellation.anchor_of(self.cell), 0.5).contiguous().requires_grad_()
+
+    def inverse(self) -> Call:
+        """Out of the cells, and backward, with Triton's kernels."""
+
+        def call() -> None:
+            with kernels.triton(True):
+                backward(*self.bijection.inverse_and_ladj(self.inside, self.cell))
 
         return call
 
@@ -81,6 +103,8 @@ class Layer:
             "triton": self.eager,
             "captured": lambda: captured(self.eager()),
             "plain": lambda: self.eager(False),
+            **({"autograd": lambda: self.eager(False, True)} if self.name in SHAPES else {}),
+            "inverse, triton": self.inverse,
             "nearest, triton": self.nearest,
             "nearest, plain": lambda: self.nearest(False),
             "compiled": lambda: self.compiled,
@@ -96,6 +120,11 @@ class Layer:
         points, anchors = batch * variables * dim, (1 if self.shared else variables) * cells * dim
         moved = 4 * (points + anchors if nearest else 4 * points + 2 * anchors) / bandwidth
         return max((arithmetic, "arithmetic"), (moved, "bandwidth"))
+
+
+def following(enabled: bool) -> AbstractContextManager[Any]:
+    """As if somebody followed single operations: the map is the expression, differentiated automatically."""
+    return patch.object(checks, "followed", lambda: True) if enabled else nullcontext()
 
 
 def captured(call: Call) -> Call:
@@ -157,14 +186,37 @@ def differences(one: Layer, most: int = 512) -> dict[str, float]:
     return found
 
 
-def smoke() -> bool:
-    """Whether both searches agree at every shape; prints by how much they differ."""
+def errors(one: Layer, out: bool, triton: bool) -> dict[str, float]:
+    """|found - truth| / |truth| of image, ladj and all gradients: single precision against autograd in double."""
+
+    def derivatives(bijection: CellBijection, dtype: torch.dtype) -> dict[str, torch.Tensor]:
+        x = (one.inside if out else one.y).detach().to(dtype).requires_grad_()
+        image, ladj = (bijection.inverse_and_ladj if out else bijection.forward_and_ladj)(x, one.cell)
+        names, wanted = zip(("points", x), *bijection.named_parameters(), strict=True)
+        slopes = torch.autograd.grad(image.square().sum() + ladj.sum(), wanted)
+        return {"image": image.detach(), "ladj": ladj.detach(), **dict(zip(names, slopes, strict=True))}
+
+    with kernels.triton(triton):
+        found = derivatives(one.bijection, torch.float32)
+    with following(True):
+        truth = derivatives(deepcopy(one.bijection).double(), torch.float64)
+    return {name: float((found[name] - value).norm() / value.norm()) for name, value in truth.items()}
+
+
+def smoke(names: list[str]) -> bool:
+    """Whether searches and maps agree at every shape; prints by how much they differ."""
     good = True
-    for name in ALL:
-        found = differences(Layer(name))
+    for name in names:
+        one = Layer(name)
+        found = differences(one)
         good &= found["gauge"] < 1e-5 and found["nearest"] < 1e-12
         print(f"{name:22}", ", ".join(f"{what} {value:.2g}" for what, value in found.items()), flush=True)
-    print("the searches agree" if good else "the searches DIFFER", flush=True)
+        for out in (False, True) if name in SHAPES else ():
+            fused, plain = (errors(one, out, triton) for triton in (True, False))
+            good &= all(fused[what] < 1e-4 + 3 * plain[what] for what in fused)
+            told = ", ".join(f"{what.split('.')[-1]} {fused[what]:.1g} ({plain[what]:.1g})" for what in fused)
+            print(f"{name:22} {'out of' if out else 'into'} the cells, triton (plain): {told}", flush=True)
+    print("all programs agree" if good else "the programs DIFFER", flush=True)
     return good
 
 
@@ -191,10 +243,13 @@ def row(name: str, late: Callable[[], bool]) -> dict[str, Any]:
 
 def table(rows: list[dict[str, Any]]) -> str:
     """The milliseconds, and the memory and share of the ceiling of Triton's kernels, as Markdown."""
-    columns = ["plain", "triton", "captured", "compiled", "compiled and captured", "nearest, plain", "nearest, triton"]
+    columns = [
+        "autograd", "plain", "triton", "captured", "compiled", "compiled and captured", "inverse, triton",
+        "nearest, plain", "nearest, triton",
+    ]  # fmt: skip
     lines = [["(B, N, K, D)", *columns, "MB, plain", "MB, triton", "share"], ["---"] * (len(columns) + 4)]
     for one in rows:
-        shown = [f"{one[name]['milliseconds']:.3g}" if "milliseconds" in one[name] else "-" for name in columns]
+        shown = [f"{one[name]['milliseconds']:.3g}" if "milliseconds" in one.get(name, {}) else "-" for name in columns]
         memory = [str(one[name].get("peak_megabytes", "-")) for name in ("plain", "triton")]
         lines.append([str(one["shape"]), *shown, *memory, str(one["captured"].get("share", "-"))])
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
@@ -202,17 +257,19 @@ def table(rows: list[dict[str, Any]]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--smoke", action="store_true", help="show that the searches agree, then measure")
+    parser.add_argument("--smoke", action="store_true", help="show that all programs agree, then measure")
+    parser.add_argument("--shapes", choices=["all", "small", "large"], default="all")
     parser.add_argument("--seconds", type=float, default=85, help="no compilation begins after so long")
     parser.add_argument("--out", type=Path, default=Path("results/gpu.json"))
     args = parser.parse_args()
     if not torch.cuda.is_available() or not kernels.DEVICES:
         sys.exit("benchmarks.gpu: needs a GPU and Triton")
+    names = {"all": list(ALL), "small": list(SHAPES), "large": list(LARGE)}[args.shapes]
     begun = time.perf_counter()
     with checks.values(False):
-        if args.smoke and not smoke():
+        if args.smoke and not smoke(names):
             sys.exit(1)
-        rows = [row(name, lambda: time.perf_counter() - begun > args.seconds) for name in ALL]
+        rows = [row(name, lambda: time.perf_counter() - begun > args.seconds) for name in names]
     print(table(rows))
     record = {"device": torch.cuda.get_device_name(), "peaks": PEAKS, "shapes": rows}
     records.write(args.out, {**record, **records.provenance(seed=0)})

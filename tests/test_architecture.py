@@ -31,7 +31,7 @@ LAYER_OF = {package: len(LAYERS) - level for level, packages in enumerate(LAYERS
 
 # Libraries that only some packages may import.
 ONLY_IN = {
-    "triton": {"geometry"},
+    "triton": {"bijections", "geometry"},
     "lightning_fabric": {"training"},
     "pooch": {"data"},
     "PIL": {"data"},

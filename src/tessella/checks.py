@@ -17,6 +17,7 @@ from contextlib import contextmanager
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 _values_checked = True
 
@@ -41,6 +42,13 @@ def readable(tensor: Tensor) -> bool:
     if torch.compiler.is_compiling() or not _values_checked:
         return False
     return not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+
+
+def followed() -> bool:
+    """Whether somebody follows single operations: a compiler, a transform of `torch.func`, forward-mode gradients."""
+    if torch.compiler.is_compiling():
+        return True
+    return torch._C._functorch.peek_interpreter_stack() is not None or forward_ad._current_level >= 0
 
 
 def floating(name: str, tensor: Tensor, dtype: torch.dtype | None = None) -> None:

@@ -18,7 +18,7 @@ GPU = torch.cuda.is_available()
 pytestmark = pytest.mark.skipif(find_spec("triton") is None, reason="needs Triton, which is not installed")
 
 
-def keeps_laws(**environment: str) -> None:
+def keeps_laws(laws: Path, **environment: str) -> None:
     command = [
         sys.executable,
         "-m",
@@ -29,7 +29,7 @@ def keeps_laws(**environment: str) -> None:
         "no:cacheprovider",
         "-W",
         "ignore::RuntimeWarning",
-        str(LAWS),
+        str(laws),
     ]
     done = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
@@ -37,9 +37,9 @@ def keeps_laws(**environment: str) -> None:
 
 @pytest.mark.skipif(GPU, reason="the kernels themselves are tested on a GPU")
 def test_kernels_under_the_interpreter():
-    keeps_laws(TRITON_INTERPRET="1")
+    keeps_laws(LAWS, TRITON_INTERPRET="1")
 
 
 @pytest.mark.skipif(not GPU, reason="needs a GPU")
 def test_kernels_on_a_gpu():
-    keeps_laws()
+    keeps_laws(LAWS)

@@ -204,6 +204,40 @@ def test_near_anchors_far_from_the_origin_keep_their_walls_in_single_precision()
     assert Voronoi(anchors).gauge(y, torch.tensor([0])).item() == pytest.approx(expected, rel=1e-4)
 
 
+@pytest.mark.parametrize("cells", [7, 128, 300])
+@pytest.mark.parametrize("dim", [1, 6, 63])
+@pytest.mark.parametrize("kind", [Voronoi, Laguerre])
+def test_single_precision_finds_the_walls_of_double_precision(kind, dim, cells):
+    double = kind.create(cells, dim)
+    single = kind(double.anchors.detach().float())
+    y, cell = torch.randn(400, dim), torch.randint(cells, (400,))
+    truth = brute_gauge(kind(single.anchors.detach().double()), y.float().double(), cell)
+    torch.testing.assert_close(single.gauge(y.float(), cell).double(), truth, rtol=1e-3, atol=1e-5)
+    assert torch.equal(single.nearest(single.anchors), torch.arange(cells))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("dim", [1, 6, 63, 1000])
+def test_squared_distances_keep_their_digits_and_are_never_positive_between_equals(dtype, dim):
+    a = 100 + torch.randn(2, dim, 40).to(dtype)
+    b = torch.cat([a, a + 1e-2 * torch.randn(2, dim, 40).to(dtype)], -1)
+    found = search.squared_distances(a, b)
+    truth = (a.double().mT[:, :, None] - b.double().mT[:, None]).square().sum(-1)
+    assert (found[truth == 0] <= 0).all()
+    lost = 4 * (dim + 4) * torch.finfo(torch.float64).eps * float(b.double().square().sum(1).max())
+    torch.testing.assert_close(found.double(), truth, rtol=1e-6 if dtype == torch.float32 else 1e-12, atol=lost)
+
+
+@pytest.mark.parametrize("cells", [1, 31, 128, 129, 765])
+def test_the_maximum_in_passes_is_the_maximum(cells):
+    scores = torch.randn(3, 20, cells)
+    scores[0, 0] = 0  # all alike
+    scores[0, 1, -1] = 9
+    best, index = search._max(scores.clone())
+    assert torch.equal(best, scores.amax(-1))
+    assert torch.equal(scores.gather(-1, index[..., None])[..., 0], best)
+
+
 def test_coincident_anchors_are_named_and_make_no_nan():
     anchors = torch.tensor([[0.0, 0.0], [1.0, 0.0], [0.0, 0.0]])
     for kind in (Voronoi, Laguerre):

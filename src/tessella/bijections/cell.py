@@ -1,12 +1,16 @@
 """The homeomorphism between R^D and a cell of a tessellation."""
 
+from types import ModuleType
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from tessella import checks
+from tessella.bijections import cell_map
 from tessella.bijections.base import Bijection
 from tessella.bijections.squashing import Profile, Squashing, power, profile_of
-from tessella.geometry import Tessellation
+from tessella.geometry import Tessellation, kernels
 
 
 class CellBijection(Bijection):
@@ -56,7 +60,10 @@ class CellBijection(Bijection):
 
     def forward_and_ladj(self, x: Tensor, context: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Displacements x (*batch, [N,] D), cells (*batch, [N]) -> points in those cells, ladj (*batch, [N])."""
-        y, cell, log_g = self._columns("x", x, context)
+        cell = self._cell("x", x, context)
+        if (parts := self._parts()) is not None:
+            return self._mapped(x, cell, parts, out=False)
+        y, cell, log_g = self._columns(x, cell)
         here, h = self.tessellation.anchor_and_gauge(y, cell)
         g = log_g.exp()
         a, s = self.profile(), g * h
@@ -69,12 +76,15 @@ class CellBijection(Bijection):
         A point on or beyond a wall (which only rounding produces) is treated as one at a slack of the dtype's eps, so
         the result is finite; `outside` counts such points.
         """
-        z, cell, log_g = self._columns("y", y, context)
+        cell = self._cell("y", y, context)
+        if (parts := self._parts()) is not None:
+            return self._mapped(y, cell, parts, out=True)
+        z, cell, log_g = self._columns(y, cell)
         step = z - self.tessellation.anchor_columns(cell)
         _, t = self.tessellation.anchor_and_gauge(step, cell)
         slack = (1 - t).clamp_min(torch.finfo(t.dtype).eps)
         if self.steady:
-            slack = _slowed(slack, self.steady)
+            slack = cell_map.slowed(slack, self.steady)
         a = self.profile()
         s = a.undo(1 - slack, slack)
         x = step / (log_g.exp() * a.shrink(s))[:, None]
@@ -94,13 +104,34 @@ class CellBijection(Bijection):
         dim = self.tessellation.dim
         return dim * log_g + a.log_volume(s, dim)
 
-    def _columns(self, name: str, x: Tensor, cell: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+    def _parts(self) -> cell_map.Cells | None:
+        """What `cell_map` needs; None where it has no such map, or a compiler or a transform looks into this one."""
+        if self.raw_power is not None or profile_of(self.squashing).power is None or checks.followed():
+            return None
+        return cell_map.Cells(*self.tessellation.parts(), self.log_scale)
+
+    def _mapped(self, x: Tensor, cell: Tensor, parts: cell_map.Cells, out: bool) -> tuple[Tensor, Tensor]:
+        """The map of `forward_and_ladj`, or of `inverse_and_ladj`, as one operation."""
+        program: ModuleType = cell_map
+        if kernels.wanted(x):
+            from tessella.bijections import cell_triton
+
+            program = cell_triton if cell_triton.covers(x, parts) else cell_map
+        law = cell_map.Power(profile_of(self.squashing).power or 1, out, self.steady)
+        image, ladj = cell_map.CellMap.apply(program, law, self.tessellation.counts, x, cell, *parts)
+        return image, ladj
+
+    def _cell(self, name: str, x: Tensor, cell: Tensor | None) -> Tensor:
+        """The cell of every point, checked as the points are."""
         if cell is None:
             raise TypeError("context: got None; expected the cell index of every point, e.g. forward_and_ladj(x, cell)")
         self.tessellation.check_points(name, x)
         if cell.dim() == 0:
             cell = cell.expand(x.shape[:-1])
         self.tessellation.check_cells("context (cell)", cell, x)
+        return cell
+
+    def _columns(self, x: Tensor, cell: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         columns = self.tessellation.scalars_to_columns(cell)
         log_scale = self.log_scale[None] if self.tessellation.shared else self.log_scale
         return self.tessellation.to_columns(x), columns, log_scale.gather(1, columns)
@@ -111,17 +142,6 @@ class CellBijection(Bijection):
 
     def extra_repr(self) -> str:
         return f"squashing={self.squashing}"
-
-
-def _slowed(slack: Tensor, steady: float) -> Tensor:
-    """The same values; their gradient times min(1, slack / steady).
-
-    >>> slack = torch.tensor([0.1, 0.5], requires_grad=True)
-    >>> torch.autograd.grad(_slowed(slack, 0.2).log().sum(), slack)[0]  # 1 / slack, at most 1 / steady
-    tensor([5., 2.])
-    """
-    value = slack.detach()
-    return value + (slack - value) * (value / steady).clamp_max(1)
 
 
 def _raw_power(start: Squashing) -> nn.Parameter:

@@ -27,12 +27,14 @@ class Squashing:
         undo: a^-1(t), from (t, 1 - t): the second argument spares the cancellation near the wall.
         degrees: nu where 1 - a(s) ~ 1 / s^nu: the image of Student's t with so many degrees of freedom, whatever D, has
             a density at the wall that neither vanishes nor grows. None where the tail of a is lighter than any power.
+        power: p where a is the power a_p of a number; None elsewhere.
     """
 
     shrink: Callable[[Tensor], Tensor]
     log_volume: Callable[[Tensor, int], Tensor]
     undo: Callable[[Tensor, Tensor], Tensor]
     degrees: float | None
+    power: float | None = None
 
 
 def _off_zero(s: Tensor) -> Tensor:
@@ -87,6 +89,7 @@ def power(p: float | Tensor) -> Squashing:
         log_volume=lambda s, dim: -(dim + p) / p * log_one_plus(s),
         undo=undo,
         degrees=None if isinstance(p, Tensor) else float(p),
+        power=None if isinstance(p, Tensor) else float(p),
     )
 
 
@@ -95,6 +98,7 @@ SOFTSIGN = Squashing(  # a = s / (1 + s), the paper's
     log_volume=lambda s, dim: -(dim + 1) * torch.log1p(s),
     undo=lambda t, slack: t / slack,
     degrees=1,
+    power=1,
 )
 
 ROOT = Squashing(  # a = s / sqrt(1 + s^2)
@@ -102,6 +106,7 @@ ROOT = Squashing(  # a = s / sqrt(1 + s^2)
     log_volume=lambda s, dim: -(dim + 2) * _log_hypot(s),
     undo=lambda t, slack: t / (slack * (1 + t)).sqrt(),
     degrees=2,
+    power=2,
 )
 
 ARCTAN = Squashing(  # a = (2 / pi) arctan(pi s / 2)

@@ -1,9 +1,9 @@
 """Which program searches: plain PyTorch, or Triton's kernels on a GPU where Triton is installed, inside `triton(True)`.
 
 They are off unless asked for: no GPU has run them yet (docs/performance.md). Both find the same (`search`,
-`search_triton`). The kernels are operators of PyTorch, which `torch.compile`, `vmap` and CUDA graphs take as they are.
-Nothing here has a gradient: whoever asks for a wall measures it again, with gradients, so that backward is a gather and
-a scatter, not a search.
+`search_triton`); the map into cells asks here, too (`bijections.cell_triton`). The kernels are operators of PyTorch,
+which `torch.compile`, `vmap` and CUDA graphs take as they are. Nothing here has a gradient: whoever asks for a wall
+measures it again, with gradients, so that backward is a gather and a scatter, not a search.
 
 >>> from tessella import Voronoi
 >>> from tessella.geometry import kernels
@@ -38,12 +38,17 @@ def triton(enabled: bool) -> Iterator[None]:
         _wanted = before
 
 
+def wanted(points: Tensor) -> bool:
+    """Whether Triton's kernels are to be used for these points."""
+    return _wanted and points.device.type in DEVICES
+
+
 @torch.no_grad()
 def active_wall(
     y: Tensor, cell: Tensor, anchors: Tensor, weights: Tensor | None = None, counts: tuple[int, ...] | None = None
 ) -> Tensor:
     """argmax_i n_i . y, as `search.active_wall`."""
-    if _wanted and y.device.type in DEVICES:
+    if wanted(y):
         wall: Tensor = _active_wall(y, cell, anchors, weights)
         return wall
     return search.active_wall(y, cell, anchors, weights, counts)
@@ -54,7 +59,7 @@ def nearest_anchor(
     x: Tensor, anchors: Tensor, weights: Tensor | None = None, counts: tuple[int, ...] | None = None
 ) -> Tensor:
     """argmin_i |x - x_i|^2 - w_i, as `search.nearest_anchor`."""
-    if _wanted and x.device.type in DEVICES:
+    if wanted(x):
         cell: Tensor = _nearest_anchor(x, anchors, weights)
         return cell
     return search.nearest_anchor(x, anchors, weights, counts)

@@ -42,3 +42,7 @@ class Laguerre(Tessellation):
         rho = self.rho.reshape(anchors.shape[0], -1)
         radius = self._spacing(anchors) * ((1 - KEPT_FROM_WALL) * rho.sigmoid())
         return radius.square() if self._offsets is None else radius.square() + self._offsets
+
+    def parts(self) -> tuple[Tensor, Tensor | None, Tensor | None, Tensor | None]:
+        free, centre, log_radius, _ = super().parts()
+        return free, centre, log_radius, self._weights(self._anchor_columns())

@@ -15,9 +15,13 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from tessella import checks
+
 CELLS_PER_BLOCK = 2048
 SCORES_PER_TILE = {"cpu": 2**19}  # two megabytes of float32: in the cache, and enough for a threaded product
 SCORES_PER_TILE_ELSEWHERE = 2**24
+CELLS_IN_PASSES = 64  # from which on a CPU finds the largest score of a row faster in four simple passes
+WHOLE = 16  # numbers; a CPU is slow with rows that are no multiple of it
 
 
 @torch.no_grad()
@@ -65,29 +69,36 @@ def nearest_anchor(
 @torch.no_grad()
 def active_box_wall(y: Tensor, here: Tensor, lo: Tensor, hi: Tensor) -> Tensor:
     """argmax_j max(y_j / (hi_j - x_kj), y_j / (lo_j - x_kj)): displacements y, anchors x_k (G, D, M) -> (G, M)."""
-    return torch.maximum(y / (hi[..., None] - here), y / (lo[..., None] - here)).max(1).indices
+    return _max(torch.maximum(y / (hi[..., None] - here), y / (lo[..., None] - here)), 1)[1]
 
 
 def _wall_scores(y: Tensor, cell: Tensor, anchors: Tensor, weights: Tensor | None) -> Callable[[slice, slice], Tensor]:
     """n_i . y / 2 = (x_i . y - x_k . y) / margin_ik for a tile of points and a block of walls."""
     groups, dim, cells = anchors.shape
     points = y.shape[-1]
+    # Margins depend on the pair of cells alone: tabulate them when there are fewer cells than points.
+    if cells <= min(points, CELLS_PER_BLOCK):
+        walls = _padded(anchors, 0)
+        table = _reach(anchors, walls, weights, None if weights is None else _padded(weights, 0))
+        table[..., cells:] = 0
+        table = table.flatten(0, 1)
+        row = cell if groups == 1 else cell + cells * torch.arange(groups, device=cell.device)[:, None]
+
+        def tabulated(m: slice, k: slice) -> Tensor:
+            ahead = torch.bmm(y[..., m].mT, walls)  # (G, m, K): one block
+            ahead = ahead.sub_(ahead.gather(2, cell[:, m, None]))
+            return ahead.mul_(table.index_select(0, row[:, m].flatten()).view_as(ahead))
+
+        return tabulated
     here = anchors.gather(2, cell[:, None].expand(groups, dim, points))  # (G, D, M)
     # One product gives (x_i - x_k) . y = [x_i, -1] . [y, x_k . y].
     y = torch.cat([y, (y * here).sum(1, keepdim=True)], 1)
     walls = functional.pad(anchors, (0, 0, 0, 1), value=-1)
     own = None if weights is None else weights.gather(1, cell)
-    row = cell if groups == 1 else cell + cells * torch.arange(groups, device=cell.device)[:, None]
-    # Margins depend on the pair of cells alone: tabulate them when there are fewer cells than points.
-    tabulated = cells <= min(points, CELLS_PER_BLOCK)
-    table = _reach(anchors, anchors, weights, weights).flatten(0, 1) if tabulated else anchors
 
     def scores(m: slice, k: slice) -> Tensor:
-        ahead = torch.bmm(y[..., m].mT, walls[..., k])  # (G, m, k)
-        if tabulated:
-            return ahead.mul_(table.index_select(0, row[:, m].flatten()).view_as(ahead))
         w_here, w_there = (None, None) if own is None or weights is None else (own[:, m], weights[:, k])
-        return ahead.mul_(_reach(here[..., m], anchors[..., k], w_here, w_there))
+        return torch.bmm(y[..., m].mT, walls[..., k]).mul_(_reach(here[..., m], anchors[..., k], w_here, w_there))
 
     return scores
 
@@ -100,20 +111,33 @@ def _power_scores(x: Tensor, anchors: Tensor, weights: Tensor | None) -> Callabl
 
 
 def squared_distances(a: Tensor, b: Tensor) -> Tensor:
-    """|a_k - b_i|^2 for all pairs, from differences: columns (G, D, K), (G, D, I) -> (G, K, I).
+    """|a_k - b_i|^2 for all pairs: columns (G, D, K), (G, D, I) -> (G, K, I).
 
-    The compiler fuses the plain expression into one loop; run eagerly it would fill (G, K, I, D), so a kernel does it.
+    The compiler fuses differences into one loop; run eagerly they would fill (G, K, I, D), so a kernel takes them. On a
+    CPU that kernel is slow, and numbers of single precision have room for |a|^2 + |b|^2 - 2 a . b in double: relative
+    to these terms the result is wrong by 2^-52 (D + 2) at most. It is made so much smaller, which no digit of single
+    precision shows unless a and b agree to about seven digits: if they are equal, it is not positive.
     """
     if torch.compiler.is_compiling():
         return (a.mT[:, :, None] - b.mT[:, None]).square().sum(-1)
-    distances = torch.cdist(a.mT, b.mT, compute_mode="donot_use_mm_for_euclid_dist")
-    return distances.mul_(distances)
+    if a.device.type != "cpu" or a.dtype == torch.float64:
+        distances = torch.cdist(a.mT, b.mT, compute_mode="donot_use_mm_for_euclid_dist")
+        return distances.mul_(distances)
+    x, x_square = _doubled(a)
+    y, y_square = (x, x_square) if b is a else _doubled(b)
+    return torch.baddbmm(y_square, x.mT, y, alpha=-2).add_(x_square.mT).to(a.dtype)
+
+
+def _doubled(a: Tensor) -> tuple[Tensor, Tensor]:
+    """Columns in double precision, and a little less than their |a|^2."""
+    x = a.double()
+    return x, x.square().sum(1, keepdim=True).mul_(1 - (x.shape[1] + 4) * torch.finfo(x.dtype).eps)
 
 
 def _reach(here: Tensor, there: Tensor, w_here: Tensor | None, w_there: Tensor | None) -> Tensor:
     """1 / (|x_i - x_k|^2 - w_i + w_k), and 0 where there is no wall (the cell itself, a cell that does not exist).
 
-    From differences, not from |x_i|^2 + |x_k|^2 - 2 x_i . x_k: near anchors have the nearest walls.
+    With all digits of |x_i - x_k|^2: near anchors have the nearest walls.
     """
     margin = squared_distances(here, there)
     if w_here is not None and w_there is not None:
@@ -137,12 +161,41 @@ def _search(scores: Callable[[slice, slice], Tensor], points: Tensor, cells: int
 
 def _best_of_blocks(scores: Callable[[slice, slice], Tensor], m: slice, cells: int) -> tuple[Tensor, Tensor]:
     first, *others = _slices(cells, CELLS_PER_BLOCK)
-    best, index = scores(m, first).max(-1)
+    found = _max(scores(m, first))
     for block in others:
-        value, i = scores(m, block).max(-1)
-        index = torch.where(value > best, i + block.start, index)
-        best = torch.maximum(value, best)
-    return best, index
+        found = _better(found, _max(scores(m, block)), block.start)
+    return found
+
+
+def _padded(rows: Tensor, value: float) -> Tensor:
+    """Rows of many cells, as long as a CPU likes them: (..., K) -> (..., K'), K <= K'."""
+    cells = rows.shape[-1]
+    if cells < CELLS_IN_PASSES or cells % WHOLE == 0 or rows.device.type != "cpu" or checks.followed():
+        return rows
+    return functional.pad(rows, (0, -cells % WHOLE), value=value)
+
+
+def _max(scores: Tensor, dim: int = -1) -> tuple[Tensor, Tensor]:
+    """`scores.max(dim)`, overwriting them.
+
+    A CPU looks for a maximum and its index one number after another. It is faster to find the maximum alone, to mark
+    where it is, and to find the largest index that is marked.
+    """
+    one_by_one = dim == -1 and scores.shape[-1] < CELLS_IN_PASSES
+    counts = scores.dtype in (torch.float32, torch.float64)
+    if one_by_one or not counts or scores.device.type != "cpu" or checks.followed():
+        best, index = scores.max(dim)
+        return best, index
+    places = torch.arange(scores.shape[dim], dtype=scores.dtype)
+    best = scores.amax(dim, keepdim=True)
+    index = scores.eq_(best).mul_(places if dim == -1 else places[:, None]).amax(dim).long()
+    return best.squeeze(dim), index
+
+
+def _better(one: tuple[Tensor, Tensor], other: tuple[Tensor, Tensor], start: int) -> tuple[Tensor, Tensor]:
+    """The larger maximum of two, with its index; indices of the other begin at `start`."""
+    (best, index), (value, i) = one, other
+    return torch.maximum(best, value), torch.where(value > best, i + start, index)
 
 
 def _slices(length: int, step: int) -> list[slice]:

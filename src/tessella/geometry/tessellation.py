@@ -101,6 +101,10 @@ class Tessellation(nn.Module, ABC):
     def _weights(self, anchors: Tensor) -> Tensor | None:
         """Weights w (G, K) for anchors (G, D, K); -inf where a cell does not exist; None when all are 0."""
 
+    def parts(self) -> tuple[Tensor, Tensor | None, Tensor | None, Tensor | None]:
+        """What all else is computed from: free, centre and log_radius of the box, weights (G, K) or None for zeros."""
+        return self.free, *((None, None) if self.box is None else (self.box.centre, self.box.log_radius)), self._offsets
+
     @property
     def anchors(self) -> Tensor:
         """Positions of the anchors, (K, D) or (N, K, D)."""

@@ -1,0 +1,389 @@
+"""The programs of `cell_map` as Triton kernels: search, map, log-determinant in one launch, all gradients in another.
+
+For few pairs of points and cells, where an update is as slow as its launches (`covers`). A program takes a tile of
+points of one variable, a point for each lane. Forward keeps one number for every point, the wall that it reached:
+i < K for the one to anchor i (k itself where none is ahead), K + j and K + D + j for the sides lo_j and hi_j of the
+box. Backward measures that wall again. Gradients of the cells are added up by atomic operations, so their last digits
+depend on the order: where `torch.use_deterministic_algorithms` is on, PyTorch's program runs.
+
+Points, anchors and gradients lie in memory as they come, (M, G, D) and (G, K, D). Where there is a box, a kernel puts
+the anchors into it first. Offsets that may exceed 32 bits are added in 64.
+"""
+
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from tessella.bijections.cell_map import Cells, Power
+from tessella.geometry.tessellation import KEPT_FROM_WALL
+
+PAIRS = 2**23  # of points and cells, up to which one program looks at all cells of a point
+WARPS = 2
+LANES = 32 * WARPS
+ROWS = 16  # cells of a tile, at most
+BLOCK = 256  # coordinates of anchors
+KEPT = tl.constexpr(KEPT_FROM_WALL)
+EPS = tl.constexpr(torch.finfo(torch.float32).eps)
+TINY = tl.constexpr(torch.finfo(torch.float32).tiny)
+ROOT_TINY = tl.constexpr(torch.finfo(torch.float32).tiny ** 0.5)
+OPTIONS = {"num_warps": WARPS, "enable_fp_fusion": True}
+
+
+def covers(x: Tensor, cells: Cells) -> bool:
+    """Single precision, few pairs, and sums whose order does not matter."""
+    few = x.numel() // x.shape[-1] * cells.free.shape[-2] <= PAIRS
+    return few and x.dtype == torch.float32 and not torch.are_deterministic_algorithms_enabled()
+
+
+def forward(
+    law: Power, counts: tuple[int, ...], x: Tensor, cell: Tensor, cells: Cells
+) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
+    """As `cell_map.forward`."""
+    x, cell, cells = x.contiguous(), cell.contiguous(), _contiguous(cells)
+    anchors = cells.free
+    image, ladj, wall = torch.empty_like(x), x.new_empty(cell.shape), torch.empty_like(cell, dtype=torch.int32)
+    grid, sizes = _plan(law, len(counts), x, cells)
+    if cells.log_radius is not None and x.numel():
+        free, anchors = anchors, torch.empty_like(anchors)
+        blocks = triton.cdiv(free.numel(), BLOCK)
+        _place[(blocks,)](
+            free, cells.centre, cells.log_radius, anchors, free.numel(), sizes["K"], D=sizes["D"],
+            BOXES=sizes["BOXES"], BLOCK=BLOCK, **OPTIONS,
+        )  # fmt: skip
+    if x.numel():
+        _forward[grid](
+            x, cell, anchors, cells.weights, cells.log_scale, cells.centre, cells.log_radius, image, ladj, wall,
+            **sizes, ROWS=min(ROWS, triton.next_power_of_2(sizes["K"])), **OPTIONS,
+        )  # fmt: skip
+    return image, ladj, (wall, anchors)
+
+
+def backward(
+    law: Power,
+    x: Tensor,
+    cell: Tensor,
+    cells: Cells,
+    kept: tuple[Any, ...],
+    on_image: Tensor,
+    on_ladj: Tensor,
+    needs: tuple[bool, ...],
+) -> tuple[Tensor | None, ...]:
+    """As `cell_map.backward`."""
+    wall, anchors = kept
+    x, cell, cells = x.contiguous(), cell.contiguous(), _contiguous(cells)
+    on_x = torch.empty_like(x)
+    on_cells = _zeros([part if need else None for part, need in zip(cells, needs, strict=True)])
+    groups = 1 if anchors.dim() == 2 else len(anchors)
+    grid, sizes = _plan(law, groups, x, cells)
+    if x.numel():
+        _backward[grid](
+            x, cell, cells.free, anchors, cells.weights, cells.log_scale, cells.centre, cells.log_radius,
+            wall, on_image.contiguous(), on_ladj.contiguous(), on_x, *on_cells, **sizes, **OPTIONS,
+        )  # fmt: skip
+    return on_x, *on_cells
+
+
+def _plan(law: Power, groups: int, x: Tensor, cells: Cells) -> tuple[tuple[int, int], dict[str, Any]]:
+    """Tiles of points and variables; what both kernels take."""
+    points = x.numel() // (groups * x.shape[-1])
+    sizes = {
+        "M": points,
+        "K": cells.free.shape[-2],
+        "D": x.shape[-1],
+        "BOXES": cells.centre is not None and cells.centre.dim() == 2,
+        "P": law.p,
+        "OUT": law.out,
+        "STEADY": law.steady,
+        "LANES": LANES,
+    }
+    return (triton.cdiv(points, LANES), groups), sizes
+
+
+def _contiguous(cells: Cells) -> Cells:
+    return Cells._make(None if part is None else part.contiguous() for part in cells)
+
+
+def _zeros(parts: list[Tensor | None]) -> list[Tensor | None]:
+    """Room for a sum of the shape of every part, all in one piece of memory."""
+    sizes = [0 if part is None else part.numel() for part in parts]
+    like = next((part for part in parts if part is not None), None)
+    if like is None:
+        return parts
+    pieces = like.new_zeros(sum(sizes)).split(sizes)
+    return [None if part is None else piece.view(part.shape) for piece, part in zip(pieces, parts, strict=True)]
+
+
+@triton.jit
+def _log1p(u):
+    """log(1 + u), by 2 artanh(u / (2 + u)) for small u."""
+    w = u / (2 + u)
+    s = w * w
+    near = 2 * w * (1 + s * (1 / 3 + s * (1 / 5 + s * (1 / 7 + s * (1 / 9 + s / 11)))))
+    return tl.where(tl.abs(u) < 0.4, near, tl.log(1 + u))
+
+
+@triton.jit
+def _expm1(u):
+    near = u * (1 + u / 2 * (1 + u / 3 * (1 + u / 4 * (1 + u / 5 * (1 + u / 6 * (1 + u / 7 * (1 + u / 8)))))))
+    return tl.where(tl.abs(u) < 0.4, near, tl.exp(u) - 1)
+
+
+@triton.jit
+def _tanh(u):
+    """Of u, by expm1: no digit is lost near 0."""
+    t = _expm1(-2 * tl.abs(u))
+    return tl.where(u < 0, t, -t) / (2 + t)
+
+
+@triton.jit
+def _law(h, log_g, D: tl.constexpr, P: tl.constexpr, OUT: tl.constexpr, STEADY: tl.constexpr):
+    """c, ladj and rate, as `Power` has them."""
+    share: tl.constexpr = (D + P) / P
+    if OUT:
+        slack = tl.maximum(1 - h, EPS)
+        if P == 1:
+            left = slack
+            rate = 1 / slack
+        else:
+            log_h = _log1p(-tl.minimum(slack, 1 - EPS))
+            left = -_expm1(P * log_h)
+            rate = tl.exp((P - 1) * log_h) / left
+        if STEADY > 0:
+            rate *= tl.minimum(slack / STEADY, 1)
+        q = -tl.log(left)
+        return tl.exp(q / P - log_g), share * q - D * log_g, tl.where(1 - h >= EPS, rate, 0)
+    g = tl.exp(log_g)
+    s = g * h
+    if P == 1:
+        q = _log1p(s)
+        rate = 1 / (1 + s)
+    else:
+        log_s = tl.log(tl.maximum(s, ROOT_TINY))
+        q = tl.maximum(P * log_s, 0) + _log1p(tl.exp(-tl.abs(P * log_s)))
+        rate = tl.exp((P - 1) * log_s - q)
+    return tl.exp(log_g - q / P), D * log_g - share * q, g * rate
+
+
+@triton.jit
+def _displacement(x, anchors, d, at, here, alive, OUT: tl.constexpr):
+    """v_d, the coordinate measured from the anchor."""
+    v = tl.load(x + at + d, mask=alive, other=0)
+    return v - tl.load(anchors + here + d) if OUT else v
+
+
+@triton.jit
+def _corner(centre, log_radius, d, ahead):
+    """b_d, the side of the box in front of a point."""
+    r = tl.exp(tl.load(log_radius + d))
+    return tl.load(centre + d) + tl.where(ahead > 0, r, -r)
+
+
+@triton.jit
+def _gauge(x, anchors, weights, k, i, at, here, there, alive, D: tl.constexpr, OUT: tl.constexpr):
+    """n . v and 2 / m at the wall to the anchor i."""
+    ahead = tl.zeros(k.shape, tl.float32)
+    margin = tl.zeros(k.shape, tl.float32)
+    for d in range(D):
+        step = tl.load(anchors + there + d) - tl.load(anchors + here + d)
+        ahead += step * _displacement(x, anchors, d, at, here, alive, OUT)
+        margin += step * step
+    if weights is not None:
+        margin += tl.load(weights + k) - tl.load(weights + i)
+    slope = 2 / tl.where((margin > 0) & (i != k), margin, 1)
+    return slope * ahead, slope
+
+
+@triton.jit(do_not_specialize=["many", "K"])
+def _place(free, centre, log_radius, anchors, many, K, D: tl.constexpr, BOXES: tl.constexpr, BLOCK: tl.constexpr):
+    """centre + radius tanh(free), a little less, as `Tessellation.anchors`."""
+    at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    box = at // (K * D) * D + at % D if BOXES else at % D
+    radius = tl.exp(tl.load(log_radius + box, mask=at < many, other=0)) * (1 - KEPT)
+    middle = tl.load(centre + box, mask=at < many, other=0)
+    tl.store(anchors + at, middle + radius * _tanh(tl.load(free + at, mask=at < many, other=0)), mask=at < many)
+
+
+@triton.jit(do_not_specialize=["M", "K"])
+def _forward(
+    x,
+    cell,
+    anchors,
+    weights,
+    log_scale,
+    centre,
+    log_radius,
+    image,
+    ladj,
+    wall,
+    M,
+    K,
+    D: tl.constexpr,
+    BOXES: tl.constexpr,
+    P: tl.constexpr,
+    OUT: tl.constexpr,
+    STEADY: tl.constexpr,
+    LANES: tl.constexpr,
+    ROWS: tl.constexpr,
+):
+    g, groups = tl.program_id(1).to(tl.int64), tl.num_programs(1)
+    rows, m = tl.arange(0, ROWS), tl.program_id(0).to(tl.int64) * LANES + tl.arange(0, LANES)
+    alive = m < M
+    point = m * groups + g
+    at = point * D
+    k = tl.load(cell + point, mask=alive, other=0)
+    here = k * D
+    anchors += g * K * D
+    log_scale += g * K
+    if weights is not None:
+        weights += g * K
+        own = tl.load(weights + k)
+    best = tl.zeros((ROWS, LANES), tl.float32)
+    found = tl.zeros((ROWS, LANES), tl.int32)
+    for start in range(0, K, ROWS):
+        exists, row = rows < K - start, (start + rows).to(tl.int64) * D
+        ahead = tl.zeros((ROWS, LANES), tl.float32)
+        margin = tl.zeros((ROWS, LANES), tl.float32)
+        for d in range(D):
+            there = tl.load(anchors + row + d, mask=exists, other=0)
+            step = there[:, None] - tl.load(anchors + here + d)[None, :]
+            ahead += step * _displacement(x, anchors, d, at, here, alive, OUT)[None, :]
+            margin += step * step
+        if weights is not None:
+            w = tl.load(weights + start + rows, mask=exists, other=-float("inf"))
+            margin += own[None, :] - w[:, None]
+        score = ahead / tl.where(margin > TINY, margin, 1)
+        better = (margin > TINY) & exists[:, None] & (score > best)
+        best = tl.where(better, score, best)
+        found = tl.where(better, start + rows[:, None], found)
+    top = tl.max(best, 0)
+    i = tl.min(tl.where(best == top[None, :], found, 2147483647), 0)
+    i = tl.where(top > 0, i, k.to(tl.int32))
+    h, _ = _gauge(x, anchors, weights, k, i, at, here, i.to(tl.int64) * D, alive, D, OUT)
+    h = tl.maximum(h, 0)
+    if log_radius is not None:
+        if BOXES:
+            centre += g * D
+            log_radius += g * D
+        for d in range(D):
+            v = _displacement(x, anchors, d, at, here, alive, OUT)
+            box = v / (_corner(centre, log_radius, d, v) - tl.load(anchors + here + d))
+            nearer = box >= h
+            h = tl.where(nearer, box, h)
+            i = tl.where(nearer, tl.where(v > 0, K + D + d, K + d), i)
+    c, volume, _ = _law(h, tl.load(log_scale + k), D, P, OUT, STEADY)
+    for d in range(D):
+        z = _displacement(x, anchors, d, at, here, alive, OUT) * c
+        if not OUT:
+            z += tl.load(anchors + here + d)
+        tl.store(image + at + d, z, mask=alive)
+    tl.store(ladj + point, volume, mask=alive)
+    tl.store(wall + point, i, mask=alive)
+
+
+@triton.jit(do_not_specialize=["M", "K"])
+def _backward(
+    x,
+    cell,
+    free,
+    anchors,
+    weights,
+    log_scale,
+    centre,
+    log_radius,
+    wall,
+    on_image,
+    on_ladj,
+    on_x,
+    on_free,
+    on_centre,
+    on_log_radius,
+    on_weights,
+    on_log_scale,
+    M,
+    K,
+    D: tl.constexpr,
+    BOXES: tl.constexpr,
+    P: tl.constexpr,
+    OUT: tl.constexpr,
+    STEADY: tl.constexpr,
+    LANES: tl.constexpr,
+):
+    g, groups = tl.program_id(1).to(tl.int64), tl.num_programs(1)
+    m = tl.program_id(0).to(tl.int64) * LANES + tl.arange(0, LANES)
+    alive = m < M
+    point = m * groups + g
+    at = point * D
+    k = tl.load(cell + point, mask=alive, other=0)
+    code = tl.load(wall + point, mask=alive, other=0)
+    at_box = code >= K
+    i = tl.where(at_box, k, code)
+    here, there = k * D, i * D
+    cells = g * K  # of variables before this one
+    anchors += cells * D
+    log_scale += cells
+    if weights is not None:
+        weights += cells
+    h, slope = _gauge(x, anchors, weights, k, i, at, here, there, alive, D, OUT)
+    h = tl.maximum(h, 0)
+    room = tl.full((LANES,), 1, tl.float32)
+    axis = tl.full((LANES,), -1, tl.int32)
+    if log_radius is not None:
+        free += cells * D
+        if BOXES:
+            centre += g * D
+            log_radius += g * D
+        axis = tl.where(at_box, (code - K) % D, 0)
+        v = _displacement(x, anchors, axis, at, here, alive, OUT)
+        room = tl.where(
+            at_box, _corner(centre, log_radius, axis, code - K - D + 0.5) - tl.load(anchors + here + axis), 1
+        )
+        h = tl.where(at_box, v / room, h)
+        axis = tl.where(at_box, axis, -1)
+    on_c = tl.zeros((LANES,), tl.float32)
+    for d in range(D):
+        v = _displacement(x, anchors, d, at, here, alive, OUT)
+        on_c += tl.load(on_image + at + d, mask=alive, other=0) * v
+    c, _, rate = _law(h, tl.load(log_scale + k), D, P, OUT, STEADY)
+    pulled = tl.load(on_ladj + point, mask=alive, other=0)
+    on_c *= c
+    on_h = -rate * (on_c + (D + P) * pulled)
+    on_log_g = on_c + D * pulled
+    on_log_g = -on_log_g if OUT else on_log_g + h * on_h
+    on_h = -on_h if OUT else on_h
+    on_wall = tl.where((h > 0) & (i != k), on_h, 0)
+    on_box = tl.where(at_box, on_h / room, 0)
+    for d in range(D):
+        v = _displacement(x, anchors, d, at, here, alive, OUT)
+        on_z = tl.load(on_image + at + d, mask=alive, other=0)
+        normal = slope * (tl.load(anchors + there + d) - tl.load(anchors + here + d))
+        side = tl.where(axis == d, on_box, 0)
+        on_v = on_z * c + normal * on_wall + side
+        tl.store(on_x + at + d, on_v, mask=alive)
+        on_there = on_wall * (slope * v - h * normal)
+        on_here = (-on_v if OUT else on_z) - on_there + h * side
+        if log_radius is not None:
+            r = tl.exp(tl.load(log_radius + d))
+            inner = r * (1 - KEPT)
+            near, far = _tanh(tl.load(free + here + d)), _tanh(tl.load(free + there + d))
+            row = g * D if BOXES else 0
+            if on_centre is not None:
+                both = tl.where(alive, on_here + on_there, 0) - h * side
+                tl.atomic_add(on_centre + row + d, tl.sum(both, 0))
+            if on_log_radius is not None:
+                both = inner * tl.where(alive, on_here * near + on_there * far, 0)
+                both -= r * h * tl.where(code >= K + D, side, -side)
+                tl.atomic_add(on_log_radius + row + d, tl.sum(both, 0))
+            on_here *= inner * (1 - near * near)
+            on_there *= inner * (1 - far * far)
+        if on_free is not None:
+            tl.atomic_add(on_free + cells * D + here + d, on_here, mask=alive)
+            tl.atomic_add(on_free + cells * D + there + d, on_there, mask=alive & (i != k))
+    if on_log_scale is not None:
+        tl.atomic_add(on_log_scale + cells + k, on_log_g, mask=alive)
+    if on_weights is not None:
+        weight = on_wall * h * slope / 2
+        tl.atomic_add(on_weights + cells + i, weight, mask=alive & (i != k))
+        tl.atomic_add(on_weights + cells + k, -weight, mask=alive & (i != k))
