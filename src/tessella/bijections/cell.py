@@ -113,7 +113,7 @@ class CellBijection(Bijection):
     def _mapped(self, x: Tensor, cell: Tensor, parts: cell_map.Cells, out: bool) -> tuple[Tensor, Tensor]:
         """The map of `forward_and_ladj`, or of `inverse_and_ladj`, as one operation."""
         program: ModuleType = cell_map
-        if kernels.wanted(x):
+        if kernels.wanted(x, cell.numel() * max(self.tessellation.counts)):
             from tessella.bijections import cell_triton
 
             program = cell_triton if cell_triton.covers(x, parts) else cell_map

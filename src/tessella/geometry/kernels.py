@@ -1,9 +1,9 @@
-"""Which program searches: plain PyTorch, or Triton's kernels on a GPU where Triton is installed, inside `triton(True)`.
+"""Which program searches: plain PyTorch, or Triton's kernels on a GPU where Triton is installed and where they pay.
 
-They are off unless asked for: no GPU has run them yet (docs/performance.md). Both find the same (`search`,
-`search_triton`); the map into cells asks here, too (`bijections.cell_triton`). The kernels are operators of PyTorch,
-which `torch.compile`, `vmap` and CUDA graphs take as they are. Nothing here has a gradient: whoever asks for a wall
-measures it again, with gradients, so that backward is a gather and a scatter, not a search.
+Both find the same (`search`, `search_triton`); the map into cells asks here, too (`bijections.cell_triton`). The
+kernels are operators of PyTorch, which `torch.compile`, `vmap` and CUDA graphs take as they are. Nothing here has a
+gradient: whoever asks for a wall measures it again, with gradients, so that backward is a gather and a scatter, not a
+search. docs/performance.md has the times of both.
 
 >>> from tessella import Voronoi
 >>> from tessella.geometry import kernels
@@ -24,12 +24,14 @@ from tessella.geometry import search
 
 DEVICES = {"cuda"} if find_spec("triton") else set()
 
-_wanted = False
+MANY = 2**22  # pairs of points and cells, from which on a search is worth a kernel of its own in compiled code
+
+_wanted: bool | None = None
 
 
 @contextmanager
 def triton(enabled: bool) -> Iterator[None]:
-    """Use Triton's kernels where they can be used, or not (as by default), for the duration of a `with` block."""
+    """Use Triton's kernels wherever they can be used, or nowhere, for the duration of a `with` block."""
     global _wanted
     before, _wanted = _wanted, enabled
     try:
@@ -38,9 +40,15 @@ def triton(enabled: bool) -> Iterator[None]:
         _wanted = before
 
 
-def wanted(points: Tensor) -> bool:
-    """Whether Triton's kernels are to be used for these points."""
-    return _wanted and points.device.type in DEVICES
+def wanted(points: Tensor, pairs: int) -> bool:
+    """Whether Triton's kernels look at so many pairs of points and cells.
+
+    Unless somebody has decided: in eager code always; in compiled code, where a small search becomes one kernel with
+    what is around it, from `MANY` on.
+    """
+    if points.device.type not in DEVICES:
+        return False
+    return (pairs >= MANY or not torch.compiler.is_compiling()) if _wanted is None else _wanted
 
 
 @torch.no_grad()
@@ -48,7 +56,7 @@ def active_wall(
     y: Tensor, cell: Tensor, anchors: Tensor, weights: Tensor | None = None, counts: tuple[int, ...] | None = None
 ) -> Tensor:
     """argmax_i n_i . y, as `search.active_wall`."""
-    if wanted(y):
+    if wanted(y, cell.numel() * anchors.shape[-1]):
         wall: Tensor = _active_wall(y, cell, anchors, weights)
         return wall
     return search.active_wall(y, cell, anchors, weights, counts)
@@ -59,7 +67,7 @@ def nearest_anchor(
     x: Tensor, anchors: Tensor, weights: Tensor | None = None, counts: tuple[int, ...] | None = None
 ) -> Tensor:
     """argmin_i |x - x_i|^2 - w_i, as `search.nearest_anchor`."""
-    if wanted(x):
+    if wanted(x, len(x) * x.shape[-1] * anchors.shape[-1]):
         cell: Tensor = _nearest_anchor(x, anchors, weights)
         return cell
     return search.nearest_anchor(x, anchors, weights, counts)
