@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 VOWELS, CONSONANTS = "aeiou", "bcdfghjklmnpqrstvwxyz"
-COLUMNS = 3  # of a picture of several maps
+COLUMNS = 4  # of a picture of several maps: dimensions of a text
 
 
 def draw_characters(path: Path, *maps: dict[str, Any], titles: tuple[str, ...] = ()) -> Path:
