@@ -26,7 +26,8 @@ def test_examples_run(page: Path, tmp_path, monkeypatch, capsys):
     """The blocks of a page run in order and share their names, as a reader would type them."""
     torch.set_default_dtype(torch.float32)
     monkeypatch.chdir(tmp_path)
-    # Pyro switches the checks of all distributions on when it is imported, and zuko off.
+    import zuko  # noqa: F401  # it switches the checks of all distributions off when it is imported, and Pyro on
+
     monkeypatch.setattr(Distribution, "_validate_args", Distribution._validate_args)
     names: dict[str, object] = {}
     with patch.dict(CellsConfig.kinds):  # a page may register its own
