@@ -16,6 +16,7 @@ from tessella.baselines.trees import mutual_information
 FOLDS = 5
 TREES = 300
 RESAMPLES = 30
+SHRINKAGE = 1.0  # of what a leaf says. Without, leaves of rare categories with hardly any doubt left say huge numbers.
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,8 @@ def utility(view: TableView, target: str, learned: pa.Table, held_out: pa.Table,
     if view.columns[target].numeric:
         regressor = HistGradientBoostingRegressor(early_stopping=False, **settings).fit(rows, numbers(learned[target]))
         return _resampled(r2_score, numbers(held_out[target]), regressor.predict(asked), seed)
-    classifier = HistGradientBoostingClassifier(early_stopping=False, **settings).fit(rows, _objects(learned[target]))
+    trees = HistGradientBoostingClassifier(early_stopping=False, l2_regularization=SHRINKAGE, **settings)
+    classifier = trees.fit(rows, _objects(learned[target]))
     categories = view.columns[target].categories.field("values").to_numpy(zero_copy_only=False)
     said = dict(zip(classifier.classes_, classifier.predict_proba(asked).T, strict=True))
     never = np.zeros(len(asked))  # what the drawn rows lack
