@@ -30,8 +30,9 @@ within the errors of it.
 
 - **told apart**: AUC of gradient-boosted trees that tell drawn rows from held-out ones, by cross-validation. 0.5:
   they cannot; 1: always. A single column can give a method away, such as one with few values in a wide range.
-- **use**: how well trees that learned from the drawn rows predict a column of held-out real ones. Other real rows say
-  what can be had from as many rows.
+- **use**: how well trees that learned from the drawn rows predict a column of held-out real ones: R² of a number, mean
+  AUC of categories. Other real rows say what can be had from as many rows. Leaves are shrunk (`l2_regularization=1`)
+  where categories are predicted: without that one rare category, badly predicted by chance, decided.
 - **dependence**: mean difference between drawn and held-out rows in what pairs of columns tell of each other,
   I(a; b) / sqrt(H(a) H(b)). Other real rows say how much of it is chance.
 - **copies**: share of the drawn rows that are equal to a training row in all columns. Other real rows say how many
