@@ -87,11 +87,11 @@ class Step(nn.Module):
         """One step."""
         slopes, divergences, y = [v], [divergence], x
         for node, weights in zip(NODES, STAGES, strict=True):
-            y = x + h * _weighted(weights, slopes)
+            y = torch.addcmul(x, h, _weighted(weights, slopes))
             v, divergence = self.rates(y, t + node * h, *given)
             slopes.append(v)
             divergences.append(divergence)
-        after = ladj + h * _weighted(STAGES[-1], divergences[:-1])
+        after = torch.addcmul(ladj, h, _weighted(STAGES[-1], divergences[:-1]))
         with torch.no_grad():
             errors = h * _weighted(ERROR, slopes), h * _weighted(ERROR, divergences)
             larger = torch.maximum(x.abs(), y.abs()), torch.maximum(ladj.abs(), after.abs())
@@ -225,9 +225,11 @@ def _pulled_back(
 
 
 def _weighted(weights: Sequence[float], parts: Sequence[Tensor]) -> Tensor:
-    """sum_j weights_j parts_j."""
-    terms = [weight * part for weight, part in zip(weights, parts, strict=True) if weight]
-    return torch.stack(terms).sum(0)
+    """sum_j weights_j parts_j, an operation for each."""
+    total = weights[0] * parts[0]
+    for weight, part in zip(weights[1:], parts[1:], strict=True):
+        total = torch.add(total, part, alpha=weight) if weight else total
+    return total
 
 
 def _size(parts: Sequence[Tensor], sizes: Sequence[Tensor], tolerance: float) -> Tensor:
