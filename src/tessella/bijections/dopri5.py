@@ -108,6 +108,7 @@ class Solver:
     Args:
         rates: (x, t, *given) -> v, d; the same field as in the step.
         step: `Step`, or what behaves like it.
+        tolerance: absolute and relative, of the step.
         span: from when to when; backwards, too.
 
     Attributes:

@@ -45,7 +45,7 @@ class Recordings:
 def _recorded(make: Callable[[bool], nn.Module], example: tuple[Tensor, ...]) -> nn.Module:
     """What cannot be compiled is recorded as it is written; what cannot be recorded is evaluated as it is written."""
     for how, compiled in (("compiled", True), ("recorded", False)):
-        program = make(compiled).train()
+        program = make(compiled)  # in training, as a new module is: a replay asks for the mode it was recorded in
         try:
             torch.cuda.make_graphed_callables(program, example, allow_unused_input=True)  # changes the module's forward
         except Exception as error:
