@@ -3,22 +3,25 @@
 import pytest
 import torch
 
-from tessella.bijections import ContinuousFlow, continuous
+from tessella.bijections import ContinuousFlow
 from tessella.nets import Transformer
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 
 
+@pytest.mark.filterwarnings("error:continuous flow")
+@pytest.mark.parametrize("gradients", ["steps", "adjoint"])
 @pytest.mark.parametrize("trace", ["exact", "hutchinson"])
-def test_recorded_evaluations_have_the_values_and_gradients_of_plain_ones(trace, monkeypatch):
+def test_recorded_steps_have_the_values_and_gradients_of_plain_ones(trace, gradients, monkeypatch):
     torch.manual_seed(0)
-    flow = ContinuousFlow(Transformer(3, 3, 16, 1, positions=None, context=2), trace=trace).cuda().train()
+    net = Transformer(3, 3, 16, 1, positions=None, context=2)
+    flow = ContinuousFlow(net, trace, gradients=gradients).cuda().train()
     for parameter in flow.parameters():
         parameter.data += 0.05 * torch.randn_like(parameter)
     found = []
     for recorded in (True, True, False):  # the second time it is replayed
         if not recorded:
-            monkeypatch.setattr(ContinuousFlow, "_rates", lambda self, *_: continuous._Rates(self.field))
+            monkeypatch.setattr(ContinuousFlow, "_program", lambda self, make, *_: make(False))
         torch.manual_seed(1)
         x = torch.randn(8, 4, 3, device="cuda", requires_grad=True)
         y, ladj = flow.forward_and_ladj(x)

@@ -149,7 +149,6 @@ def test_continuous_flows_are_bijections_with_their_determinant():
     assert flow.evaluations > 6
     torch.testing.assert_close(back, x, rtol=1e-4, atol=1e-4)
     torch.testing.assert_close(undone, -ladj, rtol=1e-4, atol=1e-4)
-    flow.adjoint = False
     jacobian = torch.autograd.functional.jacobian(lambda z: flow.forward_and_ladj(z[None])[0][0], x[0])
     torch.testing.assert_close(torch.linalg.slogdet(jacobian.reshape(6, 6)).logabsdet, ladj[0], rtol=1e-4, atol=1e-4)
 
@@ -162,8 +161,8 @@ def test_the_adjoint_has_the_gradients_of_the_value():
         y, ladj = flow.forward_and_ladj(points)
         return y.square().sum() + ladj.sum()
 
-    for adjoint in (True, False):
-        flow, here = ContinuousFlow(field(), tolerance=1e-5, adjoint=adjoint), x.clone().requires_grad_()
+    for way in ("steps", "adjoint"):
+        flow, here = ContinuousFlow(field(), tolerance=1e-5, gradients=way), x.clone().requires_grad_()
         value(here, flow).backward()
         gradients.append([here.grad, flow.field.net.head.weight.grad])
     for first, second in zip(*gradients, strict=True):

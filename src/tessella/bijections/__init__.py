@@ -5,8 +5,9 @@ from tessella.bijections.affine import CellAffine, ContextAffine
 from tessella.bijections.base import Bijection, BijectionTransform
 from tessella.bijections.cell import CellBijection
 from tessella.bijections.chain import Chain, Invert
-from tessella.bijections.continuous import ContinuousFlow, SolverError
+from tessella.bijections.continuous import ContinuousFlow
 from tessella.bijections.coupling import Coupling, VariableCoupling, partitions, variable_halves
+from tessella.bijections.dopri5 import SolverError
 from tessella.bijections.elementwise import AFFINE, Elementwise, LogisticMixture
 from tessella.bijections.flatten import Flattened
 from tessella.bijections.items import ItemNetwork, Items

@@ -1,23 +1,22 @@
 """Continuous normalizing flows: the map is where a differential equation leads."""
 
-import warnings
-from collections.abc import Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Sequence
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 from torch.func import vjp, vmap
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from tessella import checks
+from tessella.bijections import dopri5
 from tessella.bijections.base import Bijection
+from tessella.bijections.dopri5 import Solver, SolverError, Step
+from tessella.bijections.recording import Recordings
 
 Trace = Literal["exact", "hutchinson"]
+Gradients = Literal["steps", "adjoint"]
 TOLERANCE = 1e-5  # absolute and relative, the paper's
-MOST_EVALUATIONS = 2_000  # of the field, in one solution: more is a field that has become too steep
-
-
-class SolverError(ArithmeticError):
-    """The differential equation was not solved; the message says what to do."""
 
 
 class ContinuousFlow(Bijection):
@@ -31,8 +30,9 @@ class ContinuousFlow(Bijection):
         field: (x, context) -> v, (*batch, n, D), the last number of the context being the time.
         trace: in training.
         tolerance: absolute and relative, of the solver.
-        adjoint: gradients by solving backwards, whose memory does not grow with the number of evaluations; or through
-            the solver's steps, exactly those of the value.
+        gradients: of the solver's steps (`dopri5.Solver`), exactly those of the value; or by solving the adjoint
+            equation backwards with torchdiffeq, as the paper does, up to the tolerance. Memory does not grow with the
+            number of evaluations in either.
 
     Attributes:
         evaluations: of the field, in the last call.
@@ -43,116 +43,109 @@ class ContinuousFlow(Bijection):
     capturable = False
     not_capturable_because = "the solver looks at its error"
 
-    def __init__(self, field: nn.Module, trace: Trace = "exact", tolerance: float = TOLERANCE, adjoint: bool = True):
+    def __init__(
+        self, field: nn.Module, trace: Trace = "exact", tolerance: float = TOLERANCE, gradients: Gradients = "steps"
+    ):
         super().__init__()
         if trace not in ("exact", "hutchinson"):
             raise ValueError(f"trace: got {trace!r}; expected 'exact' or 'hutchinson'")
+        if gradients not in ("steps", "adjoint"):
+            raise ValueError(f"gradients: got {gradients!r}; expected 'steps' or 'adjoint'")
         if not tolerance > 0:
             raise ValueError(f"tolerance: got {tolerance}; expected a positive number")
-        self.field, self.trace, self.tolerance, self.adjoint = field, trace, tolerance, adjoint
+        self.field, self.trace, self.tolerance, self.gradients = field, trace, tolerance, gradients
         self.evaluations = 0
         self.estimated = False
-        self._replays = _Replays()
+        self._recordings = Recordings()
 
     def forward_and_ladj(self, x: Tensor, context: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        return self._solve(x, context, backwards=False)
+        return self._solve(x, context, (0.0, 1.0))
 
     def inverse_and_ladj(self, y: Tensor, context: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        return self._solve(y, context, backwards=True)
+        return self._solve(y, context, (1.0, 0.0))
 
-    def _solve(self, x: Tensor, context: Tensor | None, backwards: bool) -> tuple[Tensor, Tensor]:
-        from torchdiffeq import odeint, odeint_adjoint  # late: other models do without
-
-        estimated = self.estimated or (self.training and self.trace == "hutchinson")
-        noise = torch.randn_like(x) if estimated else None
-        motion = _Motion(self._rates(x, context, noise), context, noise)
-        times = torch.tensor([1.0, 0.0] if backwards else [0.0, 1.0], device=x.device, dtype=x.dtype)
-        start = (x, torch.zeros(x.shape[:-2], dtype=x.dtype, device=x.device))
-        options: dict[str, Any] = {"method": "dopri5", "atol": self.tolerance, "rtol": self.tolerance}
-        learning = torch.is_grad_enabled() and self.adjoint
-        solve = odeint_adjoint if learning else odeint
+    def _solve(self, x: Tensor, context: Tensor | None, span: tuple[float, float]) -> tuple[Tensor, Tensor]:
+        given = [x.new_ones(*x.shape[:-1], 1) if context is None else context]  # all items exist
+        if self.estimated or (self.training and self.trace == "hutchinson"):
+            given.append(torch.randn_like(x))
+        solver = self._solver(x, given, span)
         try:
-            points, ladj = solve(motion, start, times, **options)
-        except (AssertionError, SolverError) as error:
-            raise SolverError(_advice(motion.evaluations, self.tolerance, error)) from error
-        self.evaluations = motion.evaluations
-        if not (torch.compiler.is_compiling() or bool((points[-1].sum() + ladj[-1].sum()).isfinite())):
-            raise SolverError(_advice(motion.evaluations, self.tolerance, "the solution is not finite"))
-        return points[-1], ladj[-1]
+            y, ladj = solver.solve(x, given)
+        except SolverError as error:
+            raise SolverError(_advice(solver.evaluations, self.tolerance, error)) from error
+        self.evaluations = solver.evaluations
+        if not (torch.compiler.is_compiling() or bool((y.sum() + ladj.sum()).isfinite())):
+            raise SolverError(_advice(solver.evaluations, self.tolerance, "the solution is not finite"))
+        return y, ladj
+
+    def _solver(self, x: Tensor, given: Sequence[Tensor], span: tuple[float, float]) -> "Solver | _AdjointSolver":
+        time, ladj = x.new_zeros(()), x.new_zeros(x.shape[:-2])
+        rates = self._program(self._rates, [x, time, *given], 1)
+        if torch.is_grad_enabled() and self.gradients == "adjoint":
+            return _AdjointSolver(rates, self.tolerance, span)
+        step = self._program(self._step, [x, ladj, x, ladj, time, time, *given], 4)
+        return Solver(rates, step, self.tolerance, span)
+
+    def _program(self, make: Callable[[bool], nn.Module], arguments: Sequence[Tensor], moving: int) -> nn.Module:
+        """As it is written; for batches on a GPU that come in training, recorded once and replayed."""
+        if arguments[0].is_cuda and self.training and torch.is_grad_enabled() and not checks.followed():
+            return self._recordings.of(make, arguments, moving, self.tolerance)
+        return make(False)
+
+    def _rates(self, compiled: bool) -> "_Rates":
+        return _Rates(self.field, compiled)
+
+    def _step(self, compiled: bool) -> Step:
+        return Step(self._rates(compiled), self.tolerance)
 
     def extra_repr(self) -> str:
-        return f"trace={self.trace}, tolerance={self.tolerance}"
-
-    def _rates(self, x: Tensor, context: Tensor | None, noise: Tensor | None) -> "_Rates":
-        """The field and its divergence; of batches on a GPU that come in training, recorded once and replayed."""
-        if not (x.is_cuda and self.training and torch.is_grad_enabled() and self.adjoint):
-            return _Rates(self.field)
-        arguments = [x, _with_time(x, context, x.new_zeros(())), *([] if noise is None else [noise])]
-        key = tuple((argument.shape, argument.dtype, argument.device) for argument in arguments)
-        if key not in self._replays:
-            self._replays[key] = _recorded(_Rates(self.field), arguments)
-        return self._replays[key]
-
-
-class _Replays(dict[Any, "_Rates"]):
-    """What was recorded, by the shapes of its arguments; a copy of a flow records its own."""
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> "_Replays":
-        return _Replays()
+        return f"trace={self.trace}, tolerance={self.tolerance}, gradients={self.gradients}"
 
 
 class _Rates(nn.Module):
-    """(x, context, noise) -> v and tr dv/dx, or its estimate by the noise, where there is one."""
+    """(x, t, context, noise) -> v and tr dv/dx, or its estimate by the noise, where there is one."""
 
-    def __init__(self, field: nn.Module):
+    def __init__(self, field: nn.Module, compiled: bool = False):
         super().__init__()
         self.field = field
+        if compiled:
+            self.forward = torch.compile(self.forward, dynamic=False)  # type: ignore[method-assign]
 
-    def forward(self, x: Tensor, context: Tensor, noise: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    def forward(self, x: Tensor, t: Tensor, context: Tensor, noise: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """One evaluation."""
+        told = torch.cat([context, t.to(x.dtype).expand(*x.shape[:-1], 1)], -1)
         if noise is None:
-            return exact_divergence(self.field, x, context)
-        return hutchinson_divergence(self.field, x, context, noise)
+            return exact_divergence(self.field, x, told)
+        return hutchinson_divergence(self.field, x, told, noise)
 
 
-def _recorded(rates: _Rates, arguments: Sequence[Tensor]) -> _Rates:
-    """The same, compiled, as CUDA graphs, forwards and backwards: an evaluation is hundreds of kernels, each short.
+class _AdjointSolver(nn.Module):
+    """As `dopri5.Solver`, by torchdiffeq, gradients by the adjoint equation; as a module, what is solved."""
 
-    What cannot be compiled is recorded as it is written, and what cannot be recorded is evaluated as it is written.
-    """
-    example = tuple(torch.zeros_like(one).requires_grad_(i < 2) for i, one in enumerate(arguments))
-    for how in ("compiled", "recorded"):
-        replay = _Rates(rates.field).train()
-        if how == "compiled":
-            replay.forward = torch.compile(replay.forward, dynamic=False)  # type: ignore[method-assign]
-        try:
-            torch.cuda.make_graphed_callables(replay, example, allow_unused_input=True)  # changes the module's forward
-        except Exception as error:
-            reason = f"{type(error).__name__}: {error}".strip().partition("\n")[0]
-            warnings.warn(
-                f"continuous flow: not {how}, evaluations take several times as long ({reason})", stacklevel=2
-            )
-        else:
-            return replay
-    return rates
-
-
-class _Motion(nn.Module):
-    """(t, (x, l)) -> (v, tr dv/dx), and how often it was asked."""
-
-    def __init__(self, rates: _Rates, context: Tensor | None, noise: Tensor | None):
+    def __init__(self, rates: nn.Module, tolerance: float, span: tuple[float, float]):
         super().__init__()
-        self.rates, self.context, self.noise = rates, context, noise
+        self.rates, self.tolerance, self.span = rates, tolerance, span
+        self.given: Sequence[Tensor] = ()
         self.evaluations = 0
+
+    def solve(self, x: Tensor, given: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
+        """x and ladj at the end of the span."""
+        from torchdiffeq import odeint_adjoint  # late: other models do without
+
+        self.given = given
+        start, times = (x, x.new_zeros(x.shape[:-2])), x.new_tensor(self.span)
+        try:
+            points, ladj = odeint_adjoint(self, start, times, method="dopri5", atol=self.tolerance, rtol=self.tolerance)
+        except AssertionError as error:
+            raise SolverError(str(error)) from error
+        return points[-1], ladj[-1]
 
     def forward(self, t: Tensor, state: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
         """One evaluation."""
         self.evaluations += 1
-        if self.evaluations > MOST_EVALUATIONS:
-            raise SolverError(f"more than {MOST_EVALUATIONS} evaluations of the field")
-        x = state[0]
-        arguments = [x, _with_time(x, self.context, t), *([] if self.noise is None else [self.noise])]
-        v, divergence = self.rates(*arguments)
+        if self.evaluations > dopri5.MOST_EVALUATIONS:
+            raise SolverError(f"more than {dopri5.MOST_EVALUATIONS} evaluations of the field")
+        v, divergence = self.rates(state[0], t, *self.given)
         return v.clone(), divergence.clone()  # what is replayed writes to where it wrote before
 
 
@@ -172,12 +165,6 @@ def hutchinson_divergence(field: nn.Module, x: Tensor, context: Tensor, noise: T
         v, pull_back, *_ = vjp(lambda points: field(points, context), x)
         (pulled,) = pull_back(noise)
     return v, (pulled * noise).sum((-2, -1))
-
-
-def _with_time(x: Tensor, context: Tensor | None, t: Tensor) -> Tensor:
-    """Context tokens with the time behind them; where there are none, all items exist."""
-    time = t.to(x.dtype).expand(*x.shape[:-1], 1)
-    return torch.cat([torch.ones_like(time) if context is None else context, time], -1)
 
 
 def _advice(evaluations: int, tolerance: float, error: object) -> str:

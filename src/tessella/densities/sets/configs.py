@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 
 from tessella.bijections import Chain, ContinuousFlow, ItemNetwork
-from tessella.bijections.continuous import TOLERANCE, Trace
+from tessella.bijections.continuous import TOLERANCE, Gradients, Trace
 from tessella.configs import Choice
 from tessella.data.itemsets.shape import SetShape
 from tessella.densities.sets.bases import GaussianItems, SetBase
@@ -101,8 +101,8 @@ class ContinuousSetConfig(SetDensityConfig, kind="continuous"):
     """In training; evaluation is always exact."""
     tolerance: float = TOLERANCE
     """Absolute and relative, of the solver."""
-    adjoint: bool = True
-    """Gradients by solving backwards; or through the solver's steps."""
+    gradients: Gradients = "steps"
+    """Of the solver's steps; or by solving the adjoint equation, the paper's."""
 
     def build(self, shape: SetShape, dim: int, fast: bool = False) -> SetFlowDensity:
         flows = [self._flow(dim) for _ in range(self.flows)]
@@ -119,4 +119,4 @@ class ContinuousSetConfig(SetDensityConfig, kind="continuous"):
             attention=self.attention,
             activation=self.activation,
         )
-        return ContinuousFlow(ItemNetwork(net), self.trace, self.tolerance, self.adjoint)
+        return ContinuousFlow(ItemNetwork(net), self.trace, self.tolerance, self.gradients)

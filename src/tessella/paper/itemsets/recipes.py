@@ -96,8 +96,10 @@ GAUSSIAN: dict[Method, SetRecipe] = {
 }
 
 # The preset `paper`: 12 continuous flows of transformers of 2 layers (their width is not published), from a Gaussian,
-# AdamW. Hutchinson's estimate in training; the number of steps is not published.
-PAPER_DENSITY = ContinuousSetConfig(base=GaussianBaseConfig(), flows=12, width=128, layers=2, trace="hutchinson")
+# AdamW. Hutchinson's estimate and the adjoint equation in training; the number of steps is not published.
+PAPER_DENSITY = ContinuousSetConfig(
+    base=GaussianBaseConfig(), flows=12, width=128, layers=2, trace="hutchinson", gradients="adjoint"
+)
 PAPER_TRAINING = TrainingConfig(
     steps=100_000, batch_size=256, learning_rate=1e-3, optimizer="adamw", weight_decay=1e-6, validation_rows=1_000
 )
