@@ -117,7 +117,10 @@ def _of_text(data: str, groups: dict[tuple[str, str, int | None, str, str], list
 
 def _said(records: list[Record]) -> str:
     """What is missing, what counting gives, how many windows were scored."""
-    said = [f"Characters: {note.removeprefix('partial: ')}." for note in sorted({record["partial"] for record in records if record["partial"]})]
+    said = [
+        f"Characters: {note.removeprefix('partial: ')}."
+        for note in sorted({record["partial"] for record in records if record["partial"]})
+    ]
     tested = sorted(
         {(record["test_windows"], record["test_windows_available"], record["length"]) for record in records}
     )
