@@ -165,10 +165,10 @@ def _traces(groups: dict[tuple[str, str, str, str], list[Record]]) -> str:
             if found := record["hutchinson"]:
                 name = LABELS[method] + PRESETS[preset] + (f" ({variant})" if variant else "")
                 spread = "{exact:.2f}, {estimated:.2f}".format(**found["deviation"])
-                lines += [
-                    [data, name, str(count), f"{exact:.3f}", f"{noisy:.3f}", f"{exact - noisy:.3f}", spread]
-                    for count, exact, noisy in found["curve"]
-                ]
+                for count, exact, noisy in found["curve"]:
+                    below = " (**below the floor**)" if noisy < record["entropy_floor"] else ""
+                    shown = [f"{exact:.3f}", f"{noisy:.3f}{below}", f"{exact - noisy:.3f}"]
+                    lines.append([data, name, str(count), *shown, spread])
     header = ["data", "model", "S", "exact divergence", "Hutchinson's estimate", "too good by", "spread of log w"]
     said = "The same weights, the same sets; on the right is what would have been reported.\n\n" + table(header, lines)
     return "### What an estimated divergence does\n\n" + (said if lines else "Not measured.\n")
