@@ -165,8 +165,9 @@ def _traces(groups: dict[tuple[str, str, str, str], list[Record]]) -> str:
             if found := record["hutchinson"]:
                 name = LABELS[method] + PRESETS[preset] + (f" ({variant})" if variant else "")
                 spread = "{exact:.2f}, {estimated:.2f}".format(**found["deviation"])
+                floor = record["entropy_floor"]
                 for count, exact, noisy in found["curve"]:
-                    below = " (**below the floor**)" if noisy < record["entropy_floor"] else ""
+                    below = " (**below the floor**)" if floor is not None and noisy < floor else ""
                     shown = [f"{exact:.3f}", f"{noisy:.3f}{below}", f"{exact - noisy:.3f}"]
                     lines.append([data, name, str(count), *shown, spread])
     header = ["data", "model", "S", "exact divergence", "Hutchinson's estimate", "too good by", "spread of log w"]
