@@ -5,22 +5,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.bijections.test_cell_map import MAPS, laguerre, problem
+from tests.geometry.kernel_laws import everywhere  # noqa: F401  # a fixture of all laws here
 from torch import Tensor
 
 from tessella import Box, CellBijection, Voronoi
 from tessella.bijections import cell_triton
 from tessella.geometry import kernels
-
-DEVICE = "cuda" if torch.cuda.is_available() else "cpu"  # there, Triton's interpreter
-
-
-@pytest.fixture(autouse=True, scope="module")
-def everywhere():
-    """The kernels run. Nothing is done on import: those who look for doctests import this file, too."""
-    kernels.DEVICES.add(DEVICE)
-    torch.set_default_device(DEVICE)
-    with kernels.triton(True):
-        yield
 
 
 @pytest.fixture

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from tessella.geometry import kernels
+
 LAWS = Path(__file__).with_name("kernel_laws.py")
 GPU = torch.cuda.is_available()
 
@@ -43,3 +45,17 @@ def test_kernels_under_the_interpreter():
 @pytest.mark.skipif(not GPU, reason="needs a GPU")
 def test_kernels_on_a_gpu():
     keeps_laws(LAWS)
+
+
+def test_kernels_run_where_they_pay_unless_somebody_decides(monkeypatch):
+    points, few = torch.zeros(1), kernels.MANY - 1
+    assert not kernels.wanted(points, kernels.MANY)  # a CPU has none
+    monkeypatch.setattr(kernels, "DEVICES", {"cpu"})
+    assert kernels.wanted(points, few)
+    with kernels.triton(False):
+        assert not kernels.wanted(points, kernels.MANY)
+    monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
+    assert kernels.wanted(points, kernels.MANY)
+    assert not kernels.wanted(points, few)
+    with kernels.triton(True):
+        assert kernels.wanted(points, few)

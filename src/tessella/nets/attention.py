@@ -42,8 +42,8 @@ def l2_attention(q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None = Non
 def turns(places: Tensor, half: int) -> Tensor:
     """cos and sin of the angles place / 10000^(i / half), i < half: (n,) -> (2, n, half).
 
-    An operator of its own, which a compiler leaves alone: written out it would be computed again for every head of
-    every row, which took a third of a training step.
+    An operator of its own, which a compiler leaves alone: written out, it would be computed again for every head of
+    every row.
     """
     speed = LONGEST_TURN ** (-torch.arange(half, device=places.device, dtype=places.dtype) / half)
     angle = places[:, None] * speed
