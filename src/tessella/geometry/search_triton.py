@@ -9,8 +9,11 @@ there are few points, several programs share the cells, and their winners are co
 Traps. Offsets that may exceed 32 bits (of tiles, and of tessellations side by side) are added to pointers in 64. An
 anchor beyond the last one is NaN, and NaN is never the better score. A tile of cells that do not exist, by their
 weights, is skipped. M must not be specialized: knowing that rows are aligned, Triton loads several points at once, in
-an order that every use then has to undo through shared memory. Larger tiles and longer unrolling spill registers.
+an order that every use then has to undo through shared memory. Tiles and unrolling are as measured on an H200: what is
+a little larger or smaller takes up to twice as long.
 """
+
+from typing import NamedTuple
 
 import torch
 import triton
@@ -18,17 +21,27 @@ import triton.language as tl
 from torch import Tensor
 from torch.nn import functional
 
-WARPS = 4
-LANES = 32 * WARPS  # points of a tile: one for each thread, or several where there are many pairs
-ROWS = 16  # cells of a tile, at most
-STEPS = 4  # dimensions that are unrolled
-LONG = 2**22  # pairs of points and cells from which on larger tiles pay
+
+class Tile(NamedTuple):
+    """What a program takes at once."""
+
+    warps: int
+    points: int
+    """of each thread"""
+    cells: int
+    steps: int
+    """dimensions that are unrolled, at most"""
+
+
+SHORT = Tile(warps=4, points=1, cells=16, steps=4)
+LONG_WALLS = Tile(warps=2, points=4, cells=8, steps=8)
+LONG_NEAREST = Tile(warps=4, points=2, cells=8, steps=16)
+LONG = 2**22  # pairs of points and cells from which on a search is long
+WHOLE = 16  # shares of the cells are multiples of it
 PROGRAMS = 1536  # four for each place on a GPU; with fewer, programs share the cells
 CELLS = 256  # that a program has to itself before another one shares them
 NOBODY = tl.constexpr(2**31 - 1)
 TINY = tl.constexpr(torch.finfo(torch.float32).tiny)
-# A multiplication and an addition become one instruction; Triton is about to ask for it.
-OPTIONS = {"num_warps": WARPS, "enable_fp_fusion": True}
 
 
 @torch.no_grad()
@@ -41,10 +54,10 @@ def active_wall(y: Tensor, cell: Tensor, anchors: Tensor, weights: Tensor | None
     y, cell = y.contiguous(), cell.contiguous()
     here = anchors.gather(2, cell[:, None].expand(groups, dim, points))
     own = None if weights is None else weights.gather(1, cell)
-    plan = _Plan(points, anchors, each=4)
+    plan = _Plan(points, anchors, LONG_WALLS)
     value, index = plan.room(y.device, _accumulator(y))
     if points:
-        _walls[plan.grid](y, here, cell, plan.anchors, weights, own, value, index, **plan.sizes, **OPTIONS)
+        _walls[plan.grid](y, here, cell, plan.anchors, weights, own, value, index, **plan.sizes, **plan.options)
     return _winner(value, index)
 
 
@@ -56,10 +69,10 @@ def nearest_anchor(x: Tensor, anchors: Tensor, weights: Tensor | None = None) ->
     that are far from a point differ in digits that single precision does not have.
     """
     x = x.contiguous()
-    plan = _Plan(x.shape[-1], anchors, each=2)
+    plan = _Plan(x.shape[-1], anchors, LONG_NEAREST)
     value, index = plan.room(x.device, torch.float64)
     if x.shape[-1]:
-        _nearest[plan.grid](x, plan.anchors, weights, value, index, **plan.sizes, **OPTIONS)
+        _nearest[plan.grid](x, plan.anchors, weights, value, index, **plan.sizes, **plan.options)
     return _winner(value, index)
 
 
@@ -69,32 +82,36 @@ class _Plan:
     Args:
         points: M.
         anchors: (G, D, K).
-        each: points that a thread takes where there are many.
+        long: the tile of a long search.
 
     Attributes:
         anchors: (G, D, pitch), padded with NaN to whole tiles where the search is long enough to gain from it.
         grid: tiles of points, shares of the cells, tessellations.
         sizes: what both kernels take.
+        options: of their compilation.
     """
 
-    def __init__(self, points: int, anchors: Tensor, each: int):
+    def __init__(self, points: int, anchors: Tensor, long: Tile):
         groups, dim, cells = anchors.shape
-        long = groups * points * cells >= LONG
-        lanes, rows = (each * LANES, ROWS // 2) if long else (LANES, min(ROWS, triton.next_power_of_2(cells)))
-        if long and cells % ROWS:
-            anchors = functional.pad(anchors, (0, -cells % ROWS), value=torch.nan)
+        is_long = groups * points * cells >= LONG
+        tile = long if is_long else SHORT
+        lanes, rows = 32 * tile.warps * tile.points, min(tile.cells, triton.next_power_of_2(cells))
+        if is_long and cells % WHOLE:
+            anchors = functional.pad(anchors, (0, -cells % WHOLE), value=torch.nan)
         self.anchors = anchors.contiguous()
         pitch, blocks = self.anchors.shape[-1], triton.cdiv(points, lanes)
         shares = max(1, min(PROGRAMS // max(1, groups * blocks), cells // CELLS))
-        share = triton.cdiv(triton.cdiv(cells, shares), ROWS) * ROWS
+        share = triton.cdiv(triton.cdiv(cells, shares), WHOLE) * WHOLE
         self.grid = (blocks, triton.cdiv(cells, share), groups)
+        # A multiplication and an addition become one instruction; Triton is about to ask for it.
+        self.options = {"num_warps": tile.warps, "enable_fp_fusion": True}
         self.sizes = {
             "M": points,
             "K": cells,
             "pitch": pitch,
             "share": share,
             "D": dim,
-            "STEPS": max(step for step in range(1, STEPS + 1) if dim % step == 0),
+            "STEPS": max(step for step in range(1, tile.steps + 1) if dim % step == 0),
             "LANES": lanes,
             "ROWS": rows,
             "CELLS_WHOLE": pitch % rows == 0,
