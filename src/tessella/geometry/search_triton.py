@@ -35,7 +35,7 @@ class Tile(NamedTuple):
 
 SHORT = Tile(warps=4, points=1, cells=16, steps=4)
 LONG_WALLS = Tile(warps=2, points=4, cells=8, steps=8)
-LONG_NEAREST = Tile(warps=4, points=2, cells=8, steps=16)
+LONG_NEAREST = Tile(warps=4, points=2, cells=8, steps=8)
 LONG = 2**22  # pairs of points and cells from which on a search is long
 WHOLE = 16  # shares of the cells are multiples of it
 PROGRAMS = 1536  # four for each place on a GPU; with fewer, programs share the cells
