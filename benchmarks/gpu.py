@@ -106,6 +106,7 @@ class Layer:
             **({"autograd": lambda: self.eager(False, True)} if self.name in SHAPES else {}),
             "inverse, triton": self.inverse,
             "nearest, triton": self.nearest,
+            "nearest, captured": lambda: captured(self.nearest()),
             "nearest, plain": lambda: self.nearest(False),
             "compiled": lambda: self.compiled,
             "compiled and captured": lambda: captured(self.compiled),
@@ -245,7 +246,7 @@ def table(rows: list[dict[str, Any]]) -> str:
     """The milliseconds, and the memory and share of the ceiling of Triton's kernels, as Markdown."""
     columns = [
         "autograd", "plain", "triton", "captured", "compiled", "compiled and captured", "inverse, triton",
-        "nearest, plain", "nearest, triton",
+        "nearest, plain", "nearest, triton", "nearest, captured",
     ]  # fmt: skip
     lines = [["(B, N, K, D)", *columns, "MB, plain", "MB, triton", "share"], ["---"] * (len(columns) + 4)]
     for one in rows:

@@ -10,9 +10,9 @@ pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a G
 
 
 @pytest.mark.filterwarnings("error:continuous flow")
-@pytest.mark.parametrize("gradients", ["steps", "adjoint"])
+@pytest.mark.parametrize(("gradients", "tolerance"), [("steps", 1e-4), ("adjoint", 1e-3)])  # that solves anew, to 1e-5
 @pytest.mark.parametrize("trace", ["exact", "hutchinson"])
-def test_recorded_steps_have_the_values_and_gradients_of_plain_ones(trace, gradients, monkeypatch):
+def test_recorded_steps_have_the_values_and_gradients_of_plain_ones(trace, gradients, tolerance, monkeypatch):
     torch.manual_seed(0)
     net = Transformer(3, 3, 16, 1, positions=None, context=2)
     flow = ContinuousFlow(net, trace, gradients=gradients).cuda().train()
@@ -25,8 +25,8 @@ def test_recorded_steps_have_the_values_and_gradients_of_plain_ones(trace, gradi
         torch.manual_seed(1)
         x = torch.randn(8, 4, 3, device="cuda", requires_grad=True)
         y, ladj = flow.forward_and_ladj(x)
-        gradients = torch.autograd.grad(y.square().sum() + ladj.sum(), [x, *flow.parameters()], allow_unused=True)
-        found.append([y, ladj, *(gradient for gradient in gradients if gradient is not None)])
+        slopes = torch.autograd.grad(y.square().sum() + ladj.sum(), [x, *flow.parameters()], allow_unused=True)
+        found.append([y, ladj, *(slope for slope in slopes if slope is not None)])
     for first, second, plain in zip(*found, strict=True):
         torch.testing.assert_close(first, second)
-        torch.testing.assert_close(first, plain, rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(first, plain, rtol=tolerance, atol=tolerance / 10)

@@ -12,17 +12,27 @@ NOTHING = "#f1f3f5"  # where there is no record
 
 
 def draw_regimes(path: Path, results: Path) -> Path:
-    """KL without cells - KL with them, nats: a panel for each separation; longer training; bent modes."""
+    """KL without cells - KL with them, nats: a panel for each separation; longer training; bent modes.
+
+    Panels without any answer are left out, but for the first.
+    """
     from matplotlib.colors import LinearSegmentedColormap, SymLogNorm
 
     gain = Answers(results).gain
-    panels: dict[str, dict[str, Any]] = {f"{s:g} apart": {"separation": s, "steps": 1_000} for s in SEPARATIONS}
+    separations = sorted(SEPARATIONS, key=lambda separation: separation != APART)
+    panels: dict[str, dict[str, Any]] = {f"{s:g} apart": {"separation": s, "steps": 1_000} for s in separations}
     panels[f"{APART:g} apart, 10,000 steps"] = {"separation": APART, "steps": 10_000}
     panels[f"{APART:g} apart, bent"] = {"separation": APART, "steps": 1_000, "bent": True}
+    found = {name: [[gain(dim, modes, **asked) for modes in MODES] for dim in DIMS] for name, asked in panels.items()}
+    empty = [name for name, gains in found.items() if all(value is None for line in gains for value in line)]
+    for name in empty[len(empty) == len(found) :]:
+        del found[name]
     colours = LinearSegmentedColormap.from_list("gain", [ORANGE, PAPER, BLUE])
-    figure, places = new_figure(3, 2, panel=(3.6, 3.4), gap=0.04)
-    for axes, (title, asked) in zip(places, panels.items(), strict=True):
-        gains = [[gain(dim, modes, **asked) for modes in MODES] for dim in DIMS]
+    columns = min(3, len(found))
+    figure, places = new_figure(columns, -(-len(found) // columns), panel=(3.6, 3.4), gap=0.04)
+    for axes in places[len(found) :]:
+        axes.remove()
+    for axes, (title, gains) in zip(places, found.items(), strict=False):
         values = [[float("nan") if value is None else value for value in line] for line in gains]
         shown = axes.imshow(values, cmap=colours, norm=SymLogNorm(LINEAR, vmin=-MOST, vmax=MOST), aspect="auto")
         axes.set(xticks=range(len(MODES)), xticklabels=MODES, yticks=range(len(DIMS)), yticklabels=DIMS)
@@ -35,6 +45,6 @@ def draw_regimes(path: Path, results: Path) -> Path:
                 axes.text(column, row, said, ha="center", va="center", fontsize=10, color=PAPER if light else INK)
         for spine in axes.spines.values():
             spine.set_color(GREY)
-    bar = figure.colorbar(shown, ax=places, shrink=0.6, pad=0.02)
+    bar = figure.colorbar(shown, ax=places[: len(found)], shrink=0.6, pad=0.02)
     bar.set_label(f"KL without cells $-$ KL with {MANY} cells, nats")
     return save(figure, path)

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tessella.paper.modes import Modes
@@ -12,6 +12,7 @@ from tessella.paper.regimes import APART, CELLS, DIMS, MANY, MODES, SEPARATIONS,
 
 BUDGETS = (1_000, 10_000, 100_000)
 PAIR = f"without cells / with {MANY} cells"
+CELL_COLUMNS = ("no cells", *(f"K = {k}" for k in CELLS))
 
 PICTURE = (
     "![Gain of cells over no cells in nats, for each dimension, number of modes, separation and budget]"
@@ -67,21 +68,40 @@ def regimes_tables(folder: Path, docs: Path) -> str:
     parts = [f"{len(paths)} [records]({link}), on {' / '.join(machines)}.", PICTURE]
     for steps in BUDGETS[:2]:
         by_modes = {f"{m} modes": [ask.pair(d, m, APART, steps) for d in DIMS] for m in (1, *MODES)}
-        parts += _columns(f"Modes {APART:g} apart, {steps:,} steps, {PAIR}:", DIMS, by_modes)
+        parts += _answered(f"Modes {APART:g} apart, {steps:,} steps, {PAIR}:", {"D": DIMS}, by_modes)
     by_gap = {f"{s:g} apart": [ask.pair(d, MANY, s, BUDGETS[0]) for d in DIMS] for s in SEPARATIONS}
-    parts += _columns(f"{MANY} modes, {BUDGETS[0]:,} steps, {PAIR}:", DIMS, by_gap)
+    parts += _answered(f"{MANY} modes, {BUDGETS[0]:,} steps, {PAIR}:", {"D": DIMS}, by_gap, least=2)
     bent = {f"{m} modes": [ask.pair(d, m, APART, BUDGETS[0], bent=True) for d in DIMS] for m in MODES}
-    parts += _columns(f"Bent modes {APART:g} apart, {BUDGETS[0]:,} steps, {PAIR}:", DIMS, bent)
+    parts += _answered(f"Bent modes {APART:g} apart, {BUDGETS[0]:,} steps, {PAIR}:", {"D": DIMS}, bent)
     by_steps = {f"{n:,} steps": [ask.pair(d, MANY, APART, n) for d in SOME] for n in BUDGETS}
-    parts += _columns(f"{MANY} modes {APART:g} apart, {PAIR}:", SOME, by_steps)
+    parts += _answered(f"{MANY} modes {APART:g} apart, {PAIR}:", {"D": SOME}, by_steps, least=2)
+    data = [(d, m) for d in DIMS for m in MODES]
+    keys = {"D": [d for d, _ in data], "modes": [m for _, m in data]}
     for steps in BUDGETS[:2]:
-        lines = [[str(d), str(m), *ask.by_cells(d, m, steps)] for d in DIMS for m in MODES]
-        header = ["D", "modes", "no cells", *(f"K = {k}" for k in CELLS)]
-        parts += [f"By the number of cells, modes {APART:g} apart, {steps:,} steps:", table(header, lines)]
+        lines = [ask.by_cells(d, m, steps) for d, m in data]
+        by_cells = {name: [line[place] for line in lines] for place, name in enumerate(CELL_COLUMNS)}
+        title = f"By the number of cells, modes {APART:g} apart, {steps:,} steps:"
+        parts += _answered(title, keys, by_cells, least=3)
     return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
 
 
-def _columns(title: str, dims: Sequence[int], columns: dict[str, list[str]]) -> list[str]:
-    """A title, and a table with a line for each dimension."""
-    lines = [[str(dim), *values] for dim, *values in zip(dims, *columns.values(), strict=True)]
-    return [title, table(["D", *columns], lines)]
+def _answered(
+    title: str, keys: Mapping[str, Sequence[int]], columns: dict[str, list[str]], least: int = 1
+) -> list[str]:
+    """A title, and a table of what has an answer: lines and columns without one are left out.
+
+    No table where fewer than `least` columns are left, which other tables show.
+    """
+    shown = {name: values for name, values in columns.items() if any(map(_is_answer, values))}
+    if len(shown) < least:
+        return []
+    lines = [
+        [*map(str, line[: len(keys)]), *line[len(keys) :]]
+        for line in zip(*keys.values(), *shown.values(), strict=True)
+        if any(map(_is_answer, line[len(keys) :]))
+    ]
+    return [title, table([*keys, *shown], lines)]
+
+
+def _is_answer(text: str) -> bool:
+    return any(sign.isdigit() for sign in text)
