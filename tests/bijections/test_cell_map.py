@@ -31,6 +31,9 @@ MAPS = {
     "root": lambda: CellBijection(Voronoi.create(6, 2, box=Box.cube(2.0, 2)), 2.0),
     "power": lambda: CellBijection(Voronoi.create(6, 2, box=Box.cube(2.0, 2)), 8.0, steady=0.1),
     "many-cells": lambda: CellBijection(Voronoi.create(300, 1), 1.5),
+    "rows": lambda: CellBijection(
+        laguerre(5, cell_map.ROWS_FROM, box=Box.cube(2.0, cell_map.ROWS_FROM, learnable=True))
+    ),
 }
 
 

@@ -2,7 +2,8 @@
 
 `CellBijection` states the map, and that is the truth: compilers, `torch.func` and profiles that are no power take it.
 Run eagerly, it is some two hundred small operations, whose bookkeeping costs more than their arithmetic; here it is
-half as many without a graph. Points are columns (G, D, M) inside, as in `geometry.search`.
+half as many without a graph. Points are columns (G, D, M) inside, as in `geometry.search`; in memory they stay rows
+where one tessellation has many dimensions and a CPU would rather copy whole rows than look every coordinate up.
 
 With v the displacement from the anchor x_k, h its gauge, at the wall to anchor x_i or at the box,
 
@@ -13,6 +14,7 @@ With v the displacement from the anchor x_k, h its gauge, at the wall to anchor 
 and c and the log-determinant are functions of h and log g alone (`Power`).
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -22,6 +24,8 @@ from torch.nn import functional
 
 from tessella.geometry import kernels, search
 from tessella.geometry.tessellation import KEPT_FROM_WALL, take
+
+ROWS_FROM = 32  # dimensions, from which on points and anchors stay rows in memory
 
 
 @dataclass(frozen=True)
@@ -149,14 +153,14 @@ class CellMap(torch.autograd.Function):
 def forward(law: Power, counts: tuple[int, ...], x: Tensor, cell: Tensor, cells: Cells) -> tuple[Tensor, Tensor, Kept]:
     """The image of x, ladj, and what backward needs."""
     groups, dim = len(counts), x.shape[-1]
-    columns = x.reshape(-1, groups, dim).permute(1, 2, 0).contiguous()
+    columns = _columns(x, groups)
     k = cell.reshape(-1, groups).mT.contiguous()
     rows, bent, centre, radius = placed(cells, groups)
-    anchors = rows.mT.contiguous()
-    here = take(anchors, k)
+    anchors = rows.mT if _stay_rows(rows) else rows.mT.contiguous()
+    here = _at(anchors, k)
     v = columns - here if law.out else columns
     wall = kernels.active_wall(v, k, anchors, cells.weights, counts)
-    step = take(anchors, wall) - here
+    step = _at(anchors, wall) - here
     margin = (step * step).sum(1)
     if cells.weights is not None:
         margin = margin - cells.weights.gather(1, wall) + cells.weights.gather(1, k)
@@ -193,7 +197,7 @@ def backward(
     kept = Kept(*kept)
     groups, dim, _ = kept.v.shape
     shape = on_image.shape
-    on_image = on_image.reshape(-1, groups, dim).permute(1, 2, 0).contiguous()
+    on_image = _columns(on_image, groups)
     on_log_c = (on_image * kept.v).sum(1) * kept.c
     on_h, on_log_g = law.pulls(on_log_c, on_ladj.reshape(-1, groups).mT, kept.h, kept.rate, dim)
     on_wall = on_h * kept.at_wall
@@ -212,16 +216,42 @@ def backward(
     if kept.axis is not None and pull is not None:
         on_here = on_here.scatter_add_(1, kept.axis[:, None], pull[:, None])
     count = cells.free.shape[-2]
-    on_anchors = on_here.new_zeros(groups, dim, count)
-    for index, values in ((kept.k, on_here), (kept.wall, on_there)):
-        on_anchors = on_anchors.scatter_add_(2, index[:, None].expand_as(values), values)
+    on_anchors = _collected(((kept.k, on_here), (kept.wall, on_there)), on_here.new_zeros(groups, count, dim))
     on_weights = None
     if cells.weights is not None:
         weight = kept.h * on_wall * kept.slope / 2
         on_weights = torch.zeros_like(cells.weights).scatter_add_(1, kept.wall, weight)
         on_weights = on_weights.scatter_add_(1, kept.k, -weight)
     on_log_scale = on_log_g.new_zeros(groups, count).scatter_add_(1, kept.k, on_log_g).reshape(cells.log_scale.shape)
-    return on_x, *_displace(cells, kept, on_anchors.mT, pull), on_weights, on_log_scale
+    return on_x, *_displace(cells, kept, on_anchors, pull), on_weights, on_log_scale
+
+
+def _stay_rows(points: Tensor) -> bool:
+    """Whether rows (G, M, D) are not made columns in memory."""
+    return len(points) == 1 and points.shape[-1] >= ROWS_FROM and points.device.type == "cpu"
+
+
+def _columns(points: Tensor, groups: int) -> Tensor:
+    """(*batch, [N,] D) -> (G, D, M)."""
+    rows = points.reshape(-1, groups, points.shape[-1]).transpose(0, 1)
+    return rows.mT if _stay_rows(rows) else rows.mT.contiguous()
+
+
+def _at(anchors: Tensor, index: Tensor) -> Tensor:
+    """(G, D, K)[index (G, M)] -> (G, D, M), rows in memory if those of the anchors are."""
+    if _stay_rows(anchors.mT):
+        return anchors[0].mT.index_select(0, index[0]).mT[None]
+    return take(anchors, index)
+
+
+def _collected(values: Iterable[tuple[Tensor, Tensor]], onto: Tensor) -> Tensor:
+    """Columns (G, D, M), each added to the row of `onto` (G, K, D) that its index (G, M) names."""
+    for index, columns in values:
+        if _stay_rows(onto):
+            onto = onto[0].index_add(0, index[0], columns[0].mT)[None]  # much faster in two dimensions than in three
+        else:
+            onto = onto.mT.scatter_add(2, index[:, None].expand_as(columns), columns).mT
+    return onto
 
 
 def placed(cells: Cells, groups: int) -> tuple[Tensor, Tensor | None, Tensor | None, Tensor | None]:

@@ -69,7 +69,8 @@ def nearest_anchor(
 @torch.no_grad()
 def active_box_wall(y: Tensor, here: Tensor, lo: Tensor, hi: Tensor) -> Tensor:
     """argmax_j max(y_j / (hi_j - x_kj), y_j / (lo_j - x_kj)): displacements y, anchors x_k (G, D, M) -> (G, M)."""
-    return _max(torch.maximum(y / (hi[..., None] - here), y / (lo[..., None] - here)), 1)[1]
+    scores = torch.maximum(y / (hi[..., None] - here), y / (lo[..., None] - here))
+    return _max(scores.mT)[1] if scores.stride(1) == 1 else _max(scores, 1)[1]  # rows, or columns, in memory
 
 
 def _wall_scores(y: Tensor, cell: Tensor, anchors: Tensor, weights: Tensor | None) -> Callable[[slice, slice], Tensor]:
