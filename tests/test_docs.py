@@ -11,6 +11,7 @@ from torch.distributions import Distribution
 
 from benchmarks.defaults import line
 from tessella.dequantizers import CellsConfig
+from tessella.paper.pages.peers import peers_headline
 from tessella.paper.pages.results import headline
 
 ROOT = Path(__file__).parent.parent
@@ -55,6 +56,7 @@ def test_links_lead_somewhere(page: Path):
 def test_the_readme_shows_what_the_records_say():
     readme, more = ((ROOT / page).read_text() for page in ("README.md", "benchmarks/README.md"))
     assert headline(ROOT / "results") in readme
+    assert peers_headline(ROOT / "results") in readme
     for data in ("connect4", "covertype", "mushroom"):
         assert line(json.loads((ROOT / "results" / f"defaults-{data}.json").read_text()), digits=2) in readme
     for path in ROOT.glob("results/defaults-*.json"):

@@ -19,6 +19,13 @@ LABELS = {
     "sdv": "`GaussianCopulaSynthesizer`",
 }
 
+LIBRARIES = {
+    "`TabularFlow`": ["tessella"],
+    "`TabularARGN` (mostlyai-engine)": ["mostlyai", "mostlyai-one-order", "mostlyai-discrete"],
+    "Gaussian copula (SDV)": ["sdv"],
+    "other real rows": ["real"],
+}
+
 INTRODUCTION = """\
 # Beside other libraries
 
@@ -87,6 +94,25 @@ def peers_page(folder: Path, docs: Path) -> str:
     link = Path(os.path.relpath(folder, docs)).as_posix()
     sections = [_section(json.loads(path.read_text()), f"{link}/{path.name}") for path in paths]
     return "\n".join([INTRODUCTION, *(sections or ["No records yet.\n"])])
+
+
+def peers_headline(folder: Path) -> str:
+    """Both metrics of quality, table by table, as Markdown: of each other library its best setting, for each metric."""
+    apart, use, *_ = METRICS
+    lines = []
+    for path in sorted(folder.glob("peers-*.json")):
+        record = json.loads(path.read_text())
+        for metric in (apart, use):
+            cells = [_best(metric, record["methods"], library) for library in LIBRARIES]
+            lines.append([f"{record['data'].capitalize()}, {metric.name}", *cells])
+    return table(["", *LIBRARIES], lines)
+
+
+def _best(metric: Metric, methods: dict[str, Record], library: str) -> str:
+    """The best mean over the settings of a library."""
+    runs = [methods[name]["runs"] for name in LIBRARIES[library] if name in methods]
+    means = [mean(values) for one in runs if (values := _values(metric, one))]
+    return f"{metric.better(means):.{metric.digits}f}" if metric.better and means else DASH
 
 
 def _section(record: Record, link: str) -> str:
