@@ -23,7 +23,8 @@ def when_cells_help(
         out: folder for the runs.
         results: folder of the records, which go to results/regimes.
         jobs: processes that train at the same time.
-        minutes: stop then, whatever is left; 0 for all of the grid.
+        minutes: stop then, whatever is left; 0 for all of the grid. Processes are ended amid their work: under CUDA MPS
+            that can end other programs on the GPU, too.
         first: only so many questions; 0 for all.
         steps: only questions of so many steps; 0 for all.
         seed: of the data and of training.
