@@ -14,7 +14,7 @@ With v the displacement from the anchor x_k, h its gauge, at the wall to anchor 
 and c and the log-determinant are functions of h and log g alone (`Power`).
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -216,7 +216,7 @@ def backward(
     if kept.axis is not None and pull is not None:
         on_here = on_here.scatter_add_(1, kept.axis[:, None], pull[:, None])
     count = cells.free.shape[-2]
-    on_anchors = _collected(((kept.k, on_here), (kept.wall, on_there)), on_here.new_zeros(groups, count, dim))
+    on_anchors = _collected(((kept.k, on_here), (kept.wall, on_there)), cells.free.reshape(groups, count, dim))
     on_weights = None
     if cells.weights is not None:
         weight = kept.h * on_wall * kept.slope / 2
@@ -244,14 +244,16 @@ def _at(anchors: Tensor, index: Tensor) -> Tensor:
     return take(anchors, index)
 
 
-def _collected(values: Iterable[tuple[Tensor, Tensor]], onto: Tensor) -> Tensor:
-    """Columns (G, D, M), each added to the row of `onto` (G, K, D) that its index (G, M) names."""
+def _collected(values: Sequence[tuple[Tensor, Tensor]], like: Tensor) -> Tensor:
+    """Columns (G, D, M), each added to the anchor that its index (G, M) names: of the shape of `like`, (G, K, D)."""
+    rows = _stay_rows(like)
+    total = values[0][1].new_zeros((like if rows else like.mT).shape)
     for index, columns in values:
-        if _stay_rows(onto):
-            onto = onto[0].index_add(0, index[0], columns[0].mT)[None]  # much faster in two dimensions than in three
+        if rows:
+            total[0].index_add_(0, index[0], columns[0].mT)  # much faster in two dimensions than in three
         else:
-            onto = onto.mT.scatter_add(2, index[:, None].expand_as(columns), columns).mT
-    return onto
+            total.scatter_add_(2, index[:, None].expand_as(columns), columns)
+    return total if rows else total.mT
 
 
 def placed(cells: Cells, groups: int) -> tuple[Tensor, Tensor | None, Tensor | None, Tensor | None]:
