@@ -9,8 +9,8 @@ there are few points, several programs share the cells, and their winners are co
 Traps. Offsets that may exceed 32 bits (of tiles, and of tessellations side by side) are added to pointers in 64. An
 anchor beyond the last one is NaN, and NaN is never the better score. A tile of cells that do not exist, by their
 weights, is skipped. M must not be specialized: knowing that rows are aligned, Triton loads several points at once, in
-an order that every use then has to undo through shared memory. Tiles and unrolling are as measured on an H200: what is
-a little larger or smaller takes up to twice as long.
+an order that every use then has to undo through shared memory. Tiles and unrolling were chosen by trials on an
+H200: what is a little larger or smaller can take much longer.
 """
 
 from typing import NamedTuple
