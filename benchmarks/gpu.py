@@ -5,11 +5,11 @@
     python -m benchmarks.gpu --smoke --shapes small    # those where launches are the time
 
 Forward and backward of the layer, float32, median milliseconds with a synchronization after every call; values are not
-looked at (`checks.values(False)`), as in training. `autograd`, `plain` and `triton` run eagerly: the expression under
-automatic differentiation, the map with gradients by hand in PyTorch, and the same with Triton's kernels (one for the
-whole map where there are few pairs of points and cells, else the search alone). `captured` is the last as one CUDA
-graph; `compiled` the layer under `torch.compile`, `compiled and captured` both; `inverse` is the way out of the cells.
-Memory is the peak beyond what lay there before the call, gradients included.
+looked at (`checks.values(False)`), and gradients begin as None, as in training. `autograd`, `plain` and `triton` run
+eagerly: the expression under automatic differentiation, the map with gradients by hand in PyTorch, and the same with
+Triton's kernels (one for the whole map where there are few pairs of points and cells, else the search alone).
+`captured` is the last as one CUDA graph; `compiled` the layer under `torch.compile`, `compiled and captured` both;
+`inverse` is the way out of the cells. Memory is the peak beyond what lay there before the call, gradients included.
 
 The floor is the larger of two times: the subtraction and the multiply-adds that the search needs for every coordinate
 of every pair of point and cell (three instructions for a wall, two for a distance) at the peak rate of the device, and
@@ -60,10 +60,17 @@ class Layer:
         """Forward and backward, with Triton's kernels or plain ones; by automatic differentiation where followed."""
 
         def call() -> None:
+            self.forget()
             with kernels.triton(triton), following(followed):
                 backward(*self.bijection.forward_and_ladj(self.y, self.cell))
 
         return call
+
+    def forget(self) -> None:
+        """Gradients that are there, as optimizers do after an update."""
+        for leaf in (self.y, self.__dict__.get("inside"), *self.bijection.parameters()):
+            if leaf is not None:
+                leaf.grad = None
 
     @cached_property
     def inside(self) -> torch.Tensor:
@@ -76,6 +83,7 @@ class Layer:
         """Out of the cells, and backward, with Triton's kernels."""
 
         def call() -> None:
+            self.forget()
             with kernels.triton(True):
                 backward(*self.bijection.inverse_and_ladj(self.inside, self.cell))
 
@@ -86,7 +94,12 @@ class Layer:
         """The layer as one compiled graph, Triton's searches in it."""
         torch._dynamo.reset()  # each shape is compiled for itself
         compiled_layer = torch.compile(self.bijection.forward_and_ladj, fullgraph=True, dynamic=False)
-        return lambda: backward(*compiled_layer(self.y, self.cell))
+
+        def call() -> None:
+            self.forget()
+            backward(*compiled_layer(self.y, self.cell))
+
+        return call
 
     def nearest(self, triton: bool = True) -> Call:
         """The cells of other points."""

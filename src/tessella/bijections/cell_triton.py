@@ -16,8 +16,10 @@ import torch
 import triton
 import triton.language as tl
 from torch import Tensor
+from torch._utils import _unflatten_dense_tensors
 
 from tessella.bijections.cell_map import Cells, Power
+from tessella.geometry.launches import Launch
 from tessella.geometry.tessellation import KEPT_FROM_WALL
 
 PAIRS = 2**23  # of points and cells, up to which one program looks at all cells of a point
@@ -29,7 +31,6 @@ KEPT = tl.constexpr(KEPT_FROM_WALL)
 EPS = tl.constexpr(torch.finfo(torch.float32).eps)
 TINY = tl.constexpr(torch.finfo(torch.float32).tiny)
 ROOT_TINY = tl.constexpr(torch.finfo(torch.float32).tiny ** 0.5)
-OPTIONS = {"num_warps": WARPS, "enable_fp_fusion": True}
 
 
 def covers(x: Tensor, cells: Cells) -> bool:
@@ -45,19 +46,17 @@ def forward(
     x, cell, cells = x.contiguous(), cell.contiguous(), _contiguous(cells)
     anchors = cells.free
     image, ladj, wall = torch.empty_like(x), x.new_empty(cell.shape), torch.empty_like(cell, dtype=torch.int32)
-    grid, sizes = _plan(law, len(counts), x, cells)
-    if cells.log_radius is not None and x.numel():
+    if not x.numel():
+        return image, ladj, (wall, anchors)
+    grid, sizes, constants = _plan(law, len(counts), x, cells)
+    number, (dim, boxes, *_) = sizes[1], constants
+    if cells.log_radius is not None:
         free, anchors = anchors, torch.empty_like(anchors)
-        blocks = triton.cdiv(free.numel(), BLOCK)
-        _place[(blocks,)](
-            free, cells.centre, cells.log_radius, anchors, free.numel(), sizes["K"], D=sizes["D"],
-            BOXES=sizes["BOXES"], BLOCK=BLOCK, **OPTIONS,
-        )  # fmt: skip
-    if x.numel():
-        _forward[grid](
-            x, cell, anchors, cells.weights, cells.log_scale, cells.centre, cells.log_radius, image, ladj, wall,
-            **sizes, ROWS=min(ROWS, triton.next_power_of_2(sizes["K"])), **OPTIONS,
-        )  # fmt: skip
+        blocks = -(-free.numel() // BLOCK)
+        parts = free, cells.centre, cells.log_radius, anchors
+        PLACE((blocks, 1, 1), parts, (free.numel(), number), (dim, boxes, BLOCK), WARPS)
+    tensors = x, cell, anchors, cells.weights, cells.log_scale, cells.centre, cells.log_radius, image, ladj, wall
+    FORWARD(grid, tensors, sizes, (*constants, min(ROWS, 1 << (number - 1).bit_length())), WARPS)
     return image, ladj, (wall, anchors)
 
 
@@ -76,30 +75,26 @@ def backward(
     x, cell, cells = x.contiguous(), cell.contiguous(), _contiguous(cells)
     on_x = torch.empty_like(x)
     on_cells = _zeros([part if need else None for part, need in zip(cells, needs, strict=True)])
-    groups = 1 if anchors.dim() == 2 else len(anchors)
-    grid, sizes = _plan(law, groups, x, cells)
     if x.numel():
-        _backward[grid](
+        groups = 1 if anchors.dim() == 2 else len(anchors)
+        tensors = (
             x, cell, cells.free, anchors, cells.weights, cells.log_scale, cells.centre, cells.log_radius,
-            wall, on_image.contiguous(), on_ladj.contiguous(), on_x, *on_cells, **sizes, **OPTIONS,
+            wall, on_image.contiguous(), on_ladj.contiguous(), on_x, *on_cells,
         )  # fmt: skip
+        grid, sizes, constants = _plan(law, groups, x, cells)
+        BACKWARD(grid, tensors, sizes, constants, WARPS)
     return on_x, *on_cells
 
 
-def _plan(law: Power, groups: int, x: Tensor, cells: Cells) -> tuple[tuple[int, int], dict[str, Any]]:
-    """Tiles of points and variables; what both kernels take."""
-    points = x.numel() // (groups * x.shape[-1])
-    sizes = {
-        "M": points,
-        "K": cells.free.shape[-2],
-        "D": x.shape[-1],
-        "BOXES": cells.centre is not None and cells.centre.dim() == 2,
-        "P": law.p,
-        "OUT": law.out,
-        "STEADY": law.steady,
-        "LANES": LANES,
-    }
-    return (triton.cdiv(points, LANES), groups), sizes
+def _plan(
+    law: Power, groups: int, x: Tensor, cells: Cells
+) -> tuple[tuple[int, int, int], tuple[int, int], tuple[Any, ...]]:
+    """Tiles of points and variables; M and K; the constants that both kernels take."""
+    dim = x.shape[-1]
+    points = x.numel() // (groups * dim)
+    boxes = cells.centre is not None and cells.centre.dim() == 2
+    constants = dim, boxes, law.p, law.out, law.steady, LANES
+    return (-(-points // LANES), groups, 1), (points, cells.free.shape[-2]), constants
 
 
 def _contiguous(cells: Cells) -> Cells:
@@ -108,12 +103,12 @@ def _contiguous(cells: Cells) -> Cells:
 
 def _zeros(parts: list[Tensor | None]) -> list[Tensor | None]:
     """Room for a sum of the shape of every part, all in one piece of memory."""
-    sizes = [0 if part is None else part.numel() for part in parts]
-    like = next((part for part in parts if part is not None), None)
-    if like is None:
+    present = [part for part in parts if part is not None]
+    if not present:
         return parts
-    pieces = like.new_zeros(sum(sizes)).split(sizes)
-    return [None if part is None else piece.view(part.shape) for piece, part in zip(pieces, parts, strict=True)]
+    memory = present[0].new_zeros(sum(part.numel() for part in present))
+    pieces = iter(_unflatten_dense_tensors(memory, present))
+    return [None if part is None else next(pieces) for part in parts]
 
 
 @triton.jit
@@ -387,3 +382,6 @@ def _backward(
         weight = on_wall * h * slope / 2
         tl.atomic_add(on_weights + cells + i, weight, mask=alive & (i != k))
         tl.atomic_add(on_weights + cells + k, -weight, mask=alive & (i != k))
+
+
+PLACE, FORWARD, BACKWARD = (Launch(kernel) for kernel in (_place, _forward, _backward))

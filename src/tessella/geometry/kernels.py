@@ -1,9 +1,9 @@
 """Which program searches: plain PyTorch, or Triton's kernels on a GPU where Triton is installed and where they pay.
 
 Both find the same (`search`, `search_triton`); the map into cells asks here, too (`bijections.cell_triton`). The
-kernels are operators of PyTorch, which `torch.compile`, `vmap` and CUDA graphs take as they are. Nothing here has a
-gradient: whoever asks for a wall measures it again, with gradients, so that backward is a gather and a scatter, not a
-search. docs/performance.md has the times of both.
+kernels are operators of PyTorch where somebody follows operations (`torch.compile`, `vmap`), plain calls elsewhere.
+Nothing here has a gradient: whoever asks for a wall measures it again, with gradients, so that backward is a gather and
+a scatter, not a search. docs/performance.md has the times of both.
 
 >>> from tessella import Voronoi
 >>> from tessella.geometry import kernels
@@ -15,11 +15,13 @@ tensor([1])
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
+from types import ModuleType
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from tessella import checks
 from tessella.geometry import search
 
 DEVICES = {"cuda"} if find_spec("triton") else set()
@@ -51,13 +53,21 @@ def wanted(points: Tensor, pairs: int) -> bool:
     return (pairs >= MANY or not torch.compiler.is_compiling()) if _wanted is None else _wanted
 
 
+def _programs() -> ModuleType:
+    """Triton is imported where it is used."""
+    from tessella.geometry import search_triton
+
+    return search_triton
+
+
 @torch.no_grad()
 def active_wall(
     y: Tensor, cell: Tensor, anchors: Tensor, weights: Tensor | None = None, counts: tuple[int, ...] | None = None
 ) -> Tensor:
     """argmax_i n_i . y, as `search.active_wall`."""
     if wanted(y, cell.numel() * anchors.shape[-1]):
-        wall: Tensor = _active_wall(y, cell, anchors, weights)
+        find = _active_wall if checks.followed() else _programs().active_wall
+        wall: Tensor = find(y, cell, anchors, weights)
         return wall
     return search.active_wall(y, cell, anchors, weights, counts)
 
@@ -68,23 +78,22 @@ def nearest_anchor(
 ) -> Tensor:
     """argmin_i |x - x_i|^2 - w_i, as `search.nearest_anchor`."""
     if wanted(x, len(x) * x.shape[-1] * anchors.shape[-1]):
-        cell: Tensor = _nearest_anchor(x, anchors, weights)
+        find = _nearest_anchor if checks.followed() else _programs().nearest_anchor
+        cell: Tensor = find(x, anchors, weights)
         return cell
     return search.nearest_anchor(x, anchors, weights, counts)
 
 
 @torch.library.custom_op("tessella::active_wall", mutates_args=())
 def _active_wall(y: Tensor, cell: Tensor, anchors: Tensor, weights: Tensor | None) -> Tensor:
-    from tessella.geometry import search_triton
-
-    return search_triton.active_wall(y, cell, anchors, weights)
+    found: Tensor = _programs().active_wall(y, cell, anchors, weights)
+    return found
 
 
 @torch.library.custom_op("tessella::nearest_anchor", mutates_args=())
 def _nearest_anchor(x: Tensor, anchors: Tensor, weights: Tensor | None) -> Tensor:
-    from tessella.geometry import search_triton
-
-    return search_triton.nearest_anchor(x, anchors, weights)
+    found: Tensor = _programs().nearest_anchor(x, anchors, weights)
+    return found
 
 
 @_active_wall.register_fake

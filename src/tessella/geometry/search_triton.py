@@ -21,6 +21,8 @@ import triton.language as tl
 from torch import Tensor
 from torch.nn import functional
 
+from tessella.geometry.launches import Launch
+
 
 class Tile(NamedTuple):
     """What a program takes at once."""
@@ -57,7 +59,7 @@ def active_wall(y: Tensor, cell: Tensor, anchors: Tensor, weights: Tensor | None
     plan = _Plan(points, anchors, LONG_WALLS)
     value, index = plan.room(y.device, _accumulator(y))
     if points:
-        _walls[plan.grid](y, here, cell, plan.anchors, weights, own, value, index, **plan.sizes, **plan.options)
+        plan.launch(WALLS, y, here, cell, plan.anchors, weights, own, value, index)
     return _winner(value, index)
 
 
@@ -72,7 +74,7 @@ def nearest_anchor(x: Tensor, anchors: Tensor, weights: Tensor | None = None) ->
     plan = _Plan(x.shape[-1], anchors, LONG_NEAREST)
     value, index = plan.room(x.device, torch.float64)
     if x.shape[-1]:
-        _nearest[plan.grid](x, plan.anchors, weights, value, index, **plan.sizes, **plan.options)
+        plan.launch(NEAREST, x, plan.anchors, weights, value, index)
     return _winner(value, index)
 
 
@@ -87,40 +89,32 @@ class _Plan:
     Attributes:
         anchors: (G, D, pitch), padded with NaN to whole tiles where the search is long enough to gain from it.
         grid: tiles of points, shares of the cells, tessellations.
-        sizes: what both kernels take.
-        options: of their compilation.
+        sizes, constants, warps: what both kernels take.
     """
 
     def __init__(self, points: int, anchors: Tensor, long: Tile):
         groups, dim, cells = anchors.shape
         is_long = groups * points * cells >= LONG
         tile = long if is_long else SHORT
-        lanes, rows = 32 * tile.warps * tile.points, min(tile.cells, triton.next_power_of_2(cells))
+        lanes, rows = 32 * tile.warps * tile.points, min(tile.cells, 1 << (cells - 1).bit_length())
         if is_long and cells % WHOLE:
             anchors = functional.pad(anchors, (0, -cells % WHOLE), value=torch.nan)
         self.anchors = anchors.contiguous()
-        pitch, blocks = self.anchors.shape[-1], triton.cdiv(points, lanes)
+        pitch, blocks = self.anchors.shape[-1], -(-points // lanes)
         shares = max(1, min(PROGRAMS // max(1, groups * blocks), cells // CELLS))
-        share = triton.cdiv(triton.cdiv(cells, shares), WHOLE) * WHOLE
-        self.grid = (blocks, triton.cdiv(cells, share), groups)
-        # A multiplication and an addition become one instruction; Triton is about to ask for it.
-        self.options = {"num_warps": tile.warps, "enable_fp_fusion": True}
-        self.sizes = {
-            "M": points,
-            "K": cells,
-            "pitch": pitch,
-            "share": share,
-            "D": dim,
-            "STEPS": max(step for step in range(1, tile.steps + 1) if dim % step == 0),
-            "LANES": lanes,
-            "ROWS": rows,
-            "CELLS_WHOLE": pitch % rows == 0,
-            "POINTS_WHOLE": points % lanes == 0,
-        }
+        share = -(-cells // shares // WHOLE) * WHOLE
+        self.grid = (blocks, -(-cells // share), groups)
+        steps = max(step for step in range(1, tile.steps + 1) if dim % step == 0)
+        self.sizes = points, cells, pitch, share
+        self.constants = dim, steps, lanes, rows, pitch % rows == 0, points % lanes == 0
+        self.warps = tile.warps
+
+    def launch(self, kernel: Launch, *tensors: Tensor | None) -> None:
+        kernel(self.grid, tensors, self.sizes, self.constants, self.warps)
 
     def room(self, device: torch.device, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """For the best score of every point in every share of the cells, and for whose it is: (G, S, M) each."""
-        shape = (self.grid[2], self.grid[1], self.sizes["M"])
+        shape = (self.grid[2], self.grid[1], self.sizes[0])
         return torch.empty(shape, dtype=dtype, device=device), torch.empty(shape, dtype=torch.int64, device=device)
 
 
@@ -282,3 +276,6 @@ def _nearest(
     at = (g * tl.num_programs(1) + part) * M + tile + lanes
     tl.store(value + at, tl.where(other, -two_power, -one_power), mask=alive)
     tl.store(index + at, tl.where(other, two, one).to(tl.int64), mask=alive)
+
+
+WALLS, NEAREST = Launch(_walls), Launch(_nearest)
