@@ -108,13 +108,13 @@ AFFINE = _flows(
 #   tessella reproduce tables --data nursery --method voronoi --preset mixture-start --minutes 2
 MIXTURE_START: dict[Method, Recipe] = {"voronoi": Recipe(MixtureStartConfig(), replace(TRAINING, batch_size=64))}
 
-# The preset `small`: minutes on one CPU core, from scratch; of two methods.
+# The preset `small`: minutes on one CPU core, from scratch.
 #   tessella train nursery --preset small --out runs/nursery          minutes; IW-100 test bound 9.486 nats, entropy
 #                                                                     floor 9.470 (results/nursery-cpu.json)
 #   tessella reproduce quantized-2d --data pinwheel                   4 minutes; KL 0.157 nats, independent variables
 #                                                                     1.026 (results/quantized-2d-pinwheel.json)
 SMALL: dict[Method, Recipe] = {
-    "voronoi": Recipe(
+    **_flows(
         FlowConfig(
             cells=VoronoiConfig(dim=4),
             noise=ConditionalNoise(width=32, layers=1),
@@ -183,6 +183,12 @@ DIFFERENCES: dict[tuple[Preset, str, Method], Mapping[str, Any]] = {
     ("best", "mushroom", "autoregressive"): SMALL_NETWORK,
     ("best", "nursery", "autoregressive"): SMALL_NETWORK,
     ("best", "uscensus90", "autoregressive"): SMALL_NETWORK,
+    ("best", "uscensus90", "transformer"): {
+        "model.width": 64,
+        "model.layers": 2,
+        "training.batch_size": 64,
+        "training.learning_rate": 3e-3,
+    },
     ("best", "pokerhands", "autoregressive"): {
         "model.width": 128,
         "model.layers": 3,
