@@ -11,6 +11,8 @@ def when_cells_help(
     minutes: float = 0.0,
     first: int = 0,
     steps: int = 0,
+    dims: tuple[int, ...] = (),
+    cells: tuple[int, ...] = (),
     seed: int = 0,
     accelerator: Literal["auto", "cpu", "cuda"] = "auto",
 ) -> None:
@@ -27,12 +29,20 @@ def when_cells_help(
             that can end other programs on the GPU, too.
         first: only so many questions; 0 for all.
         steps: only questions of so many steps; 0 for all.
+        dims: only questions of these dimensions; none for all.
+        cells: only questions of these numbers of cells, 0 where there are none.
         seed: of the data and of training.
         accelerator: where to train.
     """
     from tessella.paper.regimes import grid, study
 
-    questions = [question for question in grid(seed) if steps in (0, question.steps)]
+    questions = [
+        question
+        for question in grid(seed)
+        if steps in (0, question.steps)
+        and (not dims or question.data.dim in dims)
+        and (not cells or question.cells in cells)
+    ]
     for question, record in study(questions[: first or None], out, results, jobs, minutes, accelerator):
         print(
             f"{question.name}: KL {record['kl']:.3f} +- {record['kl_stderr']:.3f} nats, {record['seconds']} s",
