@@ -10,7 +10,7 @@ import torch
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
-from torch import Tensor
+from torch import Tensor, nn
 
 from tessella import checks, configs
 from tessella.densities import DensityConfig, DisjointMixture, Flow, GaussianMixture
@@ -19,13 +19,10 @@ from tessella.estimators.cells import MANY_ROWS, learn
 from tessella.estimators.learning import (
     Device,
     Plan,
-    check_device,
     check_settings,
     limited_threads,
     split_rows,
-    to_device,
 )
-from tessella.folders import interpreting
 from tessella.models import build_vectors
 from tessella.models.restoring import DamagedModelError, restored, sound
 from tessella.training import StopReason
@@ -36,7 +33,7 @@ VALIDATION_ROWS = 5000  # of each look during training
 FAST, SLOW = 5e-3, 1e-3  # few rows are learned by heart in a few fast steps
 
 
-class MixtureFlow(DensityMixin, BaseEstimator):
+class MixtureFlow(saving.Loadable, DensityMixin, BaseEstimator):
     """log p(x) = log p(k) + log p_comp(A_k f_k^-1(x) | k) + log-determinants, k the cell that holds x.
 
     A disjoint mixture: every row belongs to exactly one component, so its density is exact and costs one component
@@ -189,19 +186,7 @@ class MixtureFlow(DensityMixin, BaseEstimator):
         said = {"fitted": fitted, "arrays": arrays, "config": configs.to_json(self.config_)}
         saving.write(Path(folder), self, said, self.model_)
 
-    @classmethod
-    def load(cls, folder: Path | str, device: Device = "auto") -> Self:
-        """The estimator that `save` wrote, on a device of this machine; nothing in the folder is executed."""
-        check_device(device)
-        said, weights = saving.read(Path(folder), cls.__name__)
-        with interpreting(Path(folder) / saving.DESCRIPTION):
-            flow = cls(**{**saving.parameters(cls, said["params"]), "device": device})
-            flow._restore(said, weights)
-        to_device(flow.model_, device)
-        return flow
-
-    def _restore(self, said: Mapping[str, Any], weights: Mapping[str, Tensor]) -> None:
-        """Become what was saved, if that is possible."""
+    def _restore(self, said: Mapping[str, Any], weights: Mapping[str, Tensor]) -> nn.Module:
         self._check_parameters()
         for name, value in saving.fitted(_FITTED, said["fitted"]).items():
             setattr(self, name, value)
@@ -215,6 +200,7 @@ class MixtureFlow(DensityMixin, BaseEstimator):
         self.config_ = configs.from_json(DensityConfig, said["config"])  # type: ignore[type-abstract]  # a family is meant
         model = restored(lambda: build_vectors(self.config_, self.n_features_in_).double(), said["config"], weights)
         self.model_ = model
+        return self.model_
 
     @property
     def weights_(self) -> np.ndarray:

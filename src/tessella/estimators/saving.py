@@ -5,15 +5,17 @@ two folders mixed up, are noticed. Folders that were saved before there was a ch
 """
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Protocol, get_type_hints
+from typing import Any, Protocol, Self, get_type_hints
 
 from torch import Tensor, nn
 
 from tessella.configs import checked
 from tessella.estimators import legacy
+from tessella.estimators.learning import Device, check_device, to_device
 from tessella.folders import (
     LARGEST_TENSORS,
     BrokenFolderError,
@@ -38,6 +40,25 @@ class Saved(Protocol):
     def save(self, folder: Path | str) -> None:
         """Into a folder."""
         ...
+
+
+class Loadable(ABC):
+    """An estimator that can become what was saved."""
+
+    @classmethod
+    def load(cls, folder: Path | str, device: Device = "auto") -> Self:
+        """The estimator that `save` wrote, on a device of this machine; nothing in the folder is executed."""
+        check_device(device)
+        said, weights = read(Path(folder), cls.__name__)
+        with interpreting(Path(folder) / DESCRIPTION):
+            estimator = cls(**{**parameters(cls, said["params"]), "device": device})
+            model = estimator._restore(said, weights)
+        to_device(model, device)
+        return estimator
+
+    @abstractmethod
+    def _restore(self, said: Mapping[str, Any], weights: Mapping[str, Tensor]) -> nn.Module:
+        """Become what the description says, with these weights, if that is possible; the model."""
 
 
 def write(folder: Path, estimator: Any, description: dict[str, Any], model: nn.Module) -> None:

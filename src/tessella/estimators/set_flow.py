@@ -10,7 +10,7 @@ import torch
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
-from torch import Tensor
+from torch import Tensor, nn
 
 from tessella import configs
 from tessella.data import PaddedSets, SetShape
@@ -20,15 +20,12 @@ from tessella.estimators.baskets.items import Unseen
 from tessella.estimators.learning import (
     Device,
     Plan,
-    check_device,
     check_settings,
     limited_threads,
     on_gpu,
     split_rows,
-    to_device,
 )
 from tessella.estimators.tabular_flow import Embedding
-from tessella.folders import interpreting
 from tessella.models import SetConfig
 from tessella.models.restoring import restored, sound
 from tessella.training import StopReason
@@ -37,7 +34,7 @@ from tessella.training.randomness import derived_seed, fork_rng, seed_noise
 MOST_SAMPLES = 10_000  # of a bound
 
 
-class SetFlow(DensityMixin, BaseEstimator):
+class SetFlow(saving.Loadable, DensityMixin, BaseEstimator):
     """P(S), whatever the order: how likely each basket is, and what comes next.
 
     A basket is a set: no order, no item twice, n of them. Several models are fitted, and the one is kept that the
@@ -306,19 +303,7 @@ class SetFlow(DensityMixin, BaseEstimator):
         }
         saving.write(Path(folder), self, description, self.model_)
 
-    @classmethod
-    def load(cls, folder: Path | str, device: Device = "auto") -> Self:
-        """The estimator that `save` wrote, on a device of this machine; nothing in the folder is executed."""
-        check_device(device)
-        said, weights = saving.read(Path(folder), cls.__name__)
-        with interpreting(Path(folder) / saving.DESCRIPTION):
-            flow = cls(**{**saving.parameters(cls, said["params"]), "device": device})
-            flow._restore(said, weights)
-        to_device(flow.model_, device)
-        return flow
-
-    def _restore(self, said: Mapping[str, Any], weights: Mapping[str, Tensor]) -> None:
-        """Become what was saved, if that is possible."""
+    def _restore(self, said: Mapping[str, Any], weights: Mapping[str, Tensor]) -> nn.Module:
         self._check_parameters()
         config = saving.fitted({"items": int, "most": int, "components": int}, said["config"])
         self._items = Items([_plain(item) for item in said["items"]])
@@ -337,6 +322,7 @@ class SetFlow(DensityMixin, BaseEstimator):
         network.check(self.model_)
         if self.exact_ != self.model_.exact:
             raise ValueError(f"exact_: got {self.exact_}; expected {self.model_.exact} of such a {self.model_kind_}")
+        return self.model_
 
     def _check_parameters(self) -> None:
         check_settings(self.device, self.time_budget, self.validation_fraction, self.threads, self.random_state)

@@ -10,7 +10,7 @@ import torch
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
-from torch import Tensor
+from torch import Tensor, nn
 
 from tessella import configs
 from tessella.contracts import Batch, Stream
@@ -27,15 +27,12 @@ from tessella.estimators.learners import learn as train
 from tessella.estimators.learning import (
     Device,
     Plan,
-    check_device,
     check_settings,
     limited_threads,
     split_rows,
-    to_device,
 )
 from tessella.estimators.network import SAMPLES, Kind, build, components_of, log_likelihood
 from tessella.estimators.settings import Density, Settings
-from tessella.folders import interpreting
 from tessella.models import AutoregressiveTable, BlocksConfig, TableConfig
 from tessella.models.restoring import restored
 from tessella.progress import Progress
@@ -54,7 +51,7 @@ class Embedding:
     positions: np.ndarray
 
 
-class TabularFlow(Asked, DensityMixin, BaseEstimator):
+class TabularFlow(Asked, saving.Loadable, DensityMixin, BaseEstimator):
     """log p(row) = sum_t log p(x_s(t) | x_s(<t)), exact: how likely each row is, more such rows, and any question.
 
     One network knows every order s of the columns, so what is given comes first: `sample`, `impute` and `predict` are
@@ -290,19 +287,7 @@ class TabularFlow(Asked, DensityMixin, BaseEstimator):
         }
         saving.write(Path(folder), self, description, self.model_)
 
-    @classmethod
-    def load(cls, folder: Path | str, device: Device = "auto") -> Self:
-        """The estimator that `save` wrote, on a device of this machine; nothing in the folder is executed."""
-        check_device(device)
-        said, weights = saving.read(Path(folder), cls.__name__)
-        with interpreting(Path(folder) / saving.DESCRIPTION):
-            flow = cls(**{**saving.parameters(cls, said["params"]), "device": device})
-            flow._restore(said, weights)
-        to_device(flow.model_, device)
-        return flow
-
-    def _restore(self, said: Mapping[str, Any], weights: Mapping[str, Tensor]) -> None:
-        """Become what was saved, if that is possible."""
+    def _restore(self, said: Mapping[str, Any], weights: Mapping[str, Tensor]) -> nn.Module:
         self._check_parameters()
         encoding, layout = read_encoding(said["columns"]), frames.Layout.from_json(said["layout"])
         frames.check_layout(layout, encoding.columns)
@@ -314,6 +299,7 @@ class TabularFlow(Asked, DensityMixin, BaseEstimator):
         codes = None if said["codes"] is None else Codes.from_json(encoding, said["codes"])
         self.config_ = configs.from_json(TableConfig, said["config"])  # type: ignore[type-abstract]  # a family is meant
         self.model_ = restored(lambda: build(self.config_, encoding, codes), said["config"], weights)
+        return self.model_
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
