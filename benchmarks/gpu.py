@@ -55,6 +55,7 @@ class Layer:
         with torch.device("cuda"):
             self.bijection, self.y, self.cell = layer(self.shape, self.shared)
             self.points = torch.randn_like(self.y)
+        self.leaves = [self.y, *self.bijection.parameters()]
 
     def eager(self, triton: bool = True, followed: bool = False) -> Call:
         """Forward and backward, with Triton's kernels or plain ones; by automatic differentiation where followed."""
@@ -68,16 +69,17 @@ class Layer:
 
     def forget(self) -> None:
         """Gradients that are there, as optimizers do after an update."""
-        for leaf in (self.y, self.__dict__.get("inside"), *self.bijection.parameters()):
-            if leaf is not None:
-                leaf.grad = None
+        for leaf in self.leaves:
+            leaf.grad = None
 
     @cached_property
     def inside(self) -> torch.Tensor:
         """Points of the cells, half as far from the anchors as the walls at most."""
         with torch.no_grad():
             image, _ = self.bijection.forward_and_ladj(self.y, self.cell)
-            return image.lerp(self.bijection.tessellation.anchor_of(self.cell), 0.5).contiguous().requires_grad_()
+            points = image.lerp(self.bijection.tessellation.anchor_of(self.cell), 0.5).contiguous().requires_grad_()
+        self.leaves.append(points)
+        return points
 
     def inverse(self) -> Call:
         """Out of the cells, and backward, with Triton's kernels."""

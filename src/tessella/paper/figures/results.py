@@ -22,7 +22,7 @@ COLOURS = {
     "transformer": INK,
     "autoregressive": PURPLE,
 }
-STYLES = {"best": "-", "affine": "--", "paper": ":", "mixture-start": "-."}
+STYLES: dict[str, Any] = {"best": "-", "affine": "--", "small": (0, (1, 3)), "paper": ":", "mixture-start": "-."}
 COLUMNS = 3
 FLOOR = "entropy floor"
 

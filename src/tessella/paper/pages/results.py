@@ -38,12 +38,13 @@ LABELS = {
 PRESETS = {
     "best": "",
     "affine": ", affine couplings",
+    "small": ", small, on a CPU",
     "paper": ", published architecture",
     "mixture-start": ", from a fitted mixture",
 }
 ROWS = [(method, preset) for method in LABELS for preset in PRESETS]
 NOTHING_LEARNED = "mixture of categoricals, seen through cells"
-THROUGH_CELLS = ("best", "affine", "paper")
+THROUGH_CELLS = ("best", "affine", "small", "paper")
 """Presets of Voronoi in which gradients start from what is no fitted model."""
 
 INTRODUCTION = """\
