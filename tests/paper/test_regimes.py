@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from tessella.cli.reproduce.regimes import when_cells_help
 from tessella.densities import DisjointMixtureConfig
 from tessella.paper import regimes
 from tessella.paper.figures.regimes import draw_regimes
@@ -144,3 +145,12 @@ def test_a_page_without_marks_is_refused():
 def test_the_committed_page_is_what_the_records_give():
     page = (ROOT / "docs" / "mixtures.md").read_text("utf-8")
     assert page == mixtures_page(ROOT / "results", ROOT / "docs"), "docs/mixtures.md: run `tessella results`"
+
+
+def test_a_part_of_the_grid_can_be_asked(monkeypatch):
+    asked = []
+    monkeypatch.setattr(regimes, "study", lambda questions, *rest: asked.extend(questions) or ())
+    when_cells_help(dims=(2, 8), cells=(0, 8), steps=1_000)
+    assert asked == [q for q in grid() if q.data.dim in (2, 8) and q.cells in (0, 8) and q.steps == 1_000]
+    with pytest.raises(ValueError, match=r"dims, cells: got 0, \(3,\)"):
+        when_cells_help(dims=(3,))

@@ -43,6 +43,8 @@ def when_cells_help(
         and (not dims or question.data.dim in dims)
         and (not cells or question.cells in cells)
     ]
+    if not questions:
+        raise ValueError(f"steps, dims, cells: got {steps}, {dims}, {cells}; expected some question of the grid")
     for question, record in study(questions[: first or None], out, results, jobs, minutes, accelerator):
         print(
             f"{question.name}: KL {record['kl']:.3f} +- {record['kl_stderr']:.3f} nats, {record['seconds']} s",
