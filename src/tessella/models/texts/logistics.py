@@ -12,7 +12,7 @@ from tessella.nets import MLP
 from tessella.nets.mlp import zero
 
 LEAST = 1e-8  # variance of a component at the start
-GENTLE = 0.1  # times what networks say: noise in a cell is narrow, and a small shift takes a point far from all of it
+GENTLE = 0.01  # times what networks say: noise in a cell is narrow, and a small shift takes a point far from all of it
 
 
 class ConditionalLogistics(Density):
