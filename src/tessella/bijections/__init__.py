@@ -6,7 +6,7 @@ from tessella.bijections.base import Bijection, BijectionTransform
 from tessella.bijections.cell import CellBijection
 from tessella.bijections.chain import Chain, Invert
 from tessella.bijections.continuous import ContinuousFlow
-from tessella.bijections.coupling import Coupling, VariableCoupling, partitions, variable_halves
+from tessella.bijections.coupling import Coupling, VariableCoupling, partitions, variable_groups, variable_halves
 from tessella.bijections.dopri5 import SolverError
 from tessella.bijections.elementwise import AFFINE, Elementwise, LogisticMixture
 from tessella.bijections.flatten import Flattened
@@ -42,5 +42,6 @@ __all__ = [
     "partitions",
     "power",
     "profile_of",
+    "variable_groups",
     "variable_halves",
 ]

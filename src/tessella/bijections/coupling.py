@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from tessella.bijections.base import Bijection, sum_trailing
 from tessella.bijections.elementwise import AFFINE, Elementwise
 
-HALVES_SEED = 0  # by which variables are numbered
+NUMBERING = 0  # seed by which variables are numbered
 
 
 class Coupling(Bijection):
@@ -67,39 +67,50 @@ def partitions(size: int) -> list[list[int]]:
 
 
 class VariableCoupling(Bijection):
-    """Of N variables (N, D) those in K stay, the others move given them: y_j = f(x_j; c_j), c = net(x_K).
+    """Coordinates C of variables V move given all else: y_VC = f(x_VC; c), c = net(x, 0 in place of x_VC)_V.
 
-    Where `Coupling` over tokens moves some coordinates of every variable, this moves all coordinates of some: a
-    variable's whole place can depend on the categories of others.
+    Where `Coupling` over tokens moves some coordinates of every variable, this moves some variables: their places can
+    depend on the categories of all others.
 
     Args:
-        keep: for each variable whether it stays, (N,).
-        net: (x with 0 in place of the variables that move, context) -> (*batch, N, f.coefficients * D).
+        variables: V, indices along the second last dimension.
+        coordinates: C, indices along the last one.
+        net: (points with 0 in place of what moves, context, V) -> (*batch, |V|, f.coefficients * |C|).
         elementwise: f, the affine map x exp(s) + t unless given.
     """
 
     event_dim = 2
-    move: Tensor
+    variables: Tensor
+    coordinates: Tensor
 
-    def __init__(self, keep: Sequence[bool], net: nn.Module, elementwise: Elementwise = AFFINE):
+    def __init__(
+        self, variables: Sequence[int], coordinates: Sequence[int], net: nn.Module, elementwise: Elementwise = AFFINE
+    ):
         super().__init__()
-        moves = ~torch.tensor(list(keep), dtype=torch.bool)
-        self.register_buffer("move", moves[:, None], persistent=False)
+        self.register_buffer("variables", torch.tensor(list(variables), dtype=torch.int64), persistent=False)
+        self.register_buffer("coordinates", torch.tensor(list(coordinates), dtype=torch.int64), persistent=False)
         self.net, self.elementwise = net, elementwise
 
     def forward_and_ladj(self, x: Tensor, context: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        return self._where_it_moves(x, *self.elementwise.forward(x, self._coefficients(x, context)))
+        moved, ladj = self.elementwise.forward(self._moving(x), self._coefficients(x, context))
+        return self._with(x, moved), sum_trailing(ladj, 2)
 
     def inverse_and_ladj(self, y: Tensor, context: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        return self._where_it_moves(y, *self.elementwise.inverse(y, self._coefficients(y, context)))
+        moved, ladj = self.elementwise.inverse(self._moving(y), self._coefficients(y, context))
+        return self._with(y, moved), sum_trailing(ladj, 2)
+
+    def _moving(self, x: Tensor) -> Tensor:
+        return x.index_select(-2, self.variables).index_select(-1, self.coordinates)
 
     def _coefficients(self, x: Tensor, context: Tensor | None) -> Tensor:
-        shown = torch.where(self.move, 0, x)
-        coefficients: Tensor = self.net(shown, context).unflatten(-1, (self.elementwise.coefficients, -1))
-        return coefficients
+        shown = self._with(x, torch.zeros_like(self._moving(x)))
+        coefficients: Tensor = self.net(shown, context, asked=self.variables)
+        return coefficients.unflatten(-1, (self.elementwise.coefficients, -1))
 
-    def _where_it_moves(self, x: Tensor, moved: Tensor, ladj: Tensor) -> tuple[Tensor, Tensor]:
-        return torch.where(self.move, moved, x), sum_trailing(torch.where(self.move, ladj, 0), 2)
+    def _with(self, x: Tensor, moved: Tensor) -> Tensor:
+        """x with these values where it moves."""
+        rows = x.index_select(-2, self.variables).index_copy(-1, self.coordinates, moved)
+        return x.index_copy(-2, self.variables, rows)
 
 
 def variable_halves(variables: int, layer: int) -> list[bool]:
@@ -114,5 +125,20 @@ def variable_halves(variables: int, layer: int) -> list[bool]:
     """
     digits = max(1, (variables - 1).bit_length())
     digit = layer // 2 % digits
-    numbers = torch.randperm(variables, generator=torch.Generator().manual_seed(HALVES_SEED)).tolist()
+    numbers = shuffled(variables, NUMBERING)
     return [(number >> digit) % 2 == layer % 2 for number in numbers]
+
+
+def variable_groups(variables: int, groups: int, sweep: int) -> list[list[int]]:
+    """Which variables move together, in turn: groups of about the same size, others in every sweep.
+
+    >>> variable_groups(5, 2, sweep=0)
+    [[1, 2, 4], [0, 3]]
+    """
+    order = shuffled(variables, NUMBERING + sweep)
+    return [sorted(order[first::groups]) for first in range(groups)]
+
+
+def shuffled(variables: int, seed: int) -> list[int]:
+    """0, ..., N - 1 in an order that is the same for every model."""
+    return torch.randperm(variables, generator=torch.Generator().manual_seed(seed)).tolist()

@@ -12,6 +12,7 @@ from tessella.densities.configs import (
     DisjointMixtureConfig,
     FlatCouplingConfig,
     GaussianMixtureConfig,
+    GroupCouplingConfig,
     SplineConfig,
 )
 from tessella.densities.couplings import BlockParts, conditional_flow, flat_flow, token_flow
@@ -44,6 +45,7 @@ __all__ = [
     "Gaussian",
     "GaussianMixture",
     "GaussianMixtureConfig",
+    "GroupCouplingConfig",
     "Logistic",
     "SplineConfig",
     "StudentT",

@@ -22,7 +22,7 @@ from tessella.bijections import (
 from tessella.bijections.squashing import Profile, profile_of
 from tessella.configs import Choice
 from tessella.densities.base import Density
-from tessella.densities.couplings import BlockParts, flat_couplings, flat_flow, token_flow
+from tessella.densities.couplings import BlockParts, flat_couplings, flat_flow, group_flow, token_flow
 from tessella.densities.dimensionwise import DimensionwiseMixture
 from tessella.densities.disjoint import DisjointMixture
 from tessella.densities.flow import Flow
@@ -80,6 +80,29 @@ class CouplingConfig(DensityConfig, kind="coupling"):
             logistics=self.logistics,
             linear=self.linear,
         )
+
+
+@dataclass(frozen=True)
+class GroupCouplingConfig(DensityConfig, kind="groups"):
+    """A flow over the variables of a row (N, D): groups of them move in turn, each given all others, by attention."""
+
+    least_dim = 2
+    sweeps: int = 2
+    """How often every variable moves."""
+    groups: int = 4
+    """Of variables, in a sweep; couplings are twice as many, each of half of the coordinates."""
+    width: int = 64
+    """Width of the networks."""
+    layers: int = 2
+    """Attention layers of each network."""
+    logistics: int = 4
+    """Coordinates move by the distribution function of a mixture of so many logistics; 0: affinely."""
+    base: Literal["gaussian", "student"] = "gaussian"
+    """Base density."""
+
+    def build(self, event: tuple[int, ...], fast: bool = False) -> Density:
+        groups = min(self.groups, event[0])
+        return group_flow(BASES[self.base](event), self.sweeps, groups, self.width, self.layers, fast, self.logistics)
 
 
 @dataclass(frozen=True, kw_only=True)

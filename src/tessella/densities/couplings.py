@@ -20,6 +20,7 @@ from tessella.bijections import (
     LogisticMixture,
     VariableCoupling,
     partitions,
+    variable_groups,
     variable_halves,
 )
 from tessella.densities.base import Density
@@ -89,6 +90,46 @@ def token_flow(
         linear: between every two blocks, a linear map of each variable's coordinates (`LinearLU`).
     """
     return Flow(base, Chain(*_token_blocks(base, blocks, width, layers, 0, norm, fast, across, logistics, linear)))
+
+
+def group_flow(
+    base: Density,
+    sweeps: int,
+    groups: int,
+    width: int,
+    layers: int = 2,
+    fast: bool = False,
+    logistics: int = 0,
+) -> Flow:
+    """Coupling over tokens (N, D), of one group of variables after another given all others (`VariableCoupling`).
+
+    A coupling of half of every variable's coordinates shows each half what the other tells already, the category, and
+    leaves noise: what categories have to do with each other is learned slowly. Here a group moves given whole
+    variables. Its first half of coordinates moves given the second, too, then the second given the first.
+
+    Args:
+        base: of the tokens.
+        sweeps: over all groups, other ones each time; linear maps of each variable's coordinates stand between them.
+        groups: of variables in a sweep.
+        width, layers: of each network.
+        fast: see `Transformer`.
+        logistics: see `token_flow`.
+    """
+    variables, dim = base.event_shape
+    if not 2 <= groups <= variables:
+        raise ValueError(f"groups: got {groups} of {variables} variables; expected at least 2, none of them empty")
+    move = LogisticMixture(logistics) if logistics else AFFINE
+    halves = [half for half in (range(dim // 2), range(dim // 2, dim)) if half]
+    parts: list[Bijection] = []
+    for sweep in range(sweeps):
+        parts += [LinearLU(dim, variables=variables)] if sweep else []
+        parts.append(ActNorm((variables, dim)))
+        for group in variable_groups(variables, groups, sweep):
+            for half in halves:
+                outputs = move.coefficients * len(half)
+                net = Transformer(dim, outputs, width, layers, positions=variables, fast=fast)
+                parts.append(VariableCoupling(group, half, net, move))
+    return Flow(base, Chain(*parts))
 
 
 def conditional_flow(
@@ -174,7 +215,8 @@ def _token_blocks(
         parts += [ActNorm((variables, dim))] if norm else []
         turn = block // 2 if across else block
         if across and block % 2:
-            parts.append(VariableCoupling(variable_halves(variables, turn), network(dim, dim), move))
+            moves = [j for j, stays in enumerate(variable_halves(variables, turn)) if not stays]
+            parts.append(VariableCoupling(moves, range(dim), network(dim, dim), move))
         else:
             keep = partitions(dim)[turn % len(partitions(dim))]
             parts.append(Coupling(dim, keep, network(len(keep), dim - len(keep)), 2, move))

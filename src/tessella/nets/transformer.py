@@ -59,20 +59,26 @@ class Transformer(nn.Module):
         self.norm = nn.LayerNorm(width)
         self.head = zero(nn.Linear(width, outputs))
 
-    def forward(self, x: Tensor, context: Tensor | None = None, mask: Tensor | None = None) -> Tensor:
-        """(*batch, n, inputs) -> (*batch, n, outputs).
+    def forward(
+        self, x: Tensor, context: Tensor | None = None, mask: Tensor | None = None, asked: Tensor | None = None
+    ) -> Tensor:
+        """(*batch, n, inputs) -> (*batch, n, outputs), or (*batch, m, outputs) of the m tokens that are asked for.
 
         Args:
             x: tokens.
             context: (*batch, n, context).
             mask: which tokens exist, (*batch, n); all of them if None.
+            asked: indices of the tokens whose outputs are wanted, (m,), where all of them exist; all if None.
         """
         self._check(x, context, mask)
+        if asked is not None and mask is not None:
+            raise ValueError("asked, mask: got both; expected one, tokens that are asked for all exist")
         tokens = x if context is None else torch.cat([x, context], -1)
         with self.blocks.precision(x):
             h = self.embed(_existing(tokens, mask)).to(x.dtype)  # sums of the residual stream keep their digits
             h = h if self.place is None else h + self.place[: x.shape[-2]]
-            out = self.head(self.norm(self.blocks(h, mask)))
+            h = self.blocks(h, mask)
+            out = self.head(self.norm(h if asked is None else h.index_select(-2, asked)))
         return _existing(out.to(x.dtype), mask)
 
     def _check(self, x: Tensor, context: Tensor | None, mask: Tensor | None) -> None:
