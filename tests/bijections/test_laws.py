@@ -84,7 +84,7 @@ CASES: dict[str, Callable[[], Case]] = {
         None,
     ),
     "coupling-of-variables": lambda: (
-        perturbed(VariableCoupling([1], [0, 1], Transformer(2, 4, 8, positions=3))),
+        perturbed(VariableCoupling([1], range(2), Transformer(2, 4, 8, positions=3), 3)),
         torch.randn(BATCH, 3, 2),
         None,
     ),
@@ -94,7 +94,7 @@ CASES: dict[str, Callable[[], Case]] = {
         None,
     ),
     "coupling-of-variables-by-mixtures": lambda: (
-        perturbed(VariableCoupling([1], [0, 1], Transformer(2, 10, 8, positions=3), LogisticMixture(1))),
+        perturbed(VariableCoupling([1], range(2), Transformer(2, 10, 8, positions=3), 3, LogisticMixture(1))),
         torch.randn(BATCH, 3, 2),
         None,
     ),
@@ -114,7 +114,7 @@ CASES: dict[str, Callable[[], Case]] = {
         None,
     ),
     "coupling-of-variables-by-splines": lambda: (
-        perturbed(VariableCoupling([1], [0, 1], Transformer(2, 16, 8, positions=3), RationalQuadratic(3))),
+        perturbed(VariableCoupling([1], range(2), Transformer(2, 16, 8, positions=3), 3, RationalQuadratic(3))),
         2 * torch.randn(BATCH, 3, 2),
         None,
     ),

@@ -43,6 +43,8 @@ class DensityConfig(Choice, ABC):
 
     least_dim = 1
     """Of the points' last dimension."""
+    tokens = False
+    """Whether its networks take the variables of a row as tokens, rather than one vector; noise does likewise."""
 
     @abstractmethod
     def build(self, event: tuple[int, ...], fast: bool = False) -> Density:
@@ -54,6 +56,7 @@ class CouplingConfig(DensityConfig, kind="coupling"):
     """A flow over the variables of a row (N, D), whose couplings look across them by attention."""
 
     least_dim = 2
+    tokens = True
     blocks: int = 8
     """Coupling blocks."""
     width: int = 64
@@ -86,7 +89,7 @@ class CouplingConfig(DensityConfig, kind="coupling"):
 class GroupCouplingConfig(DensityConfig, kind="groups"):
     """A flow over the variables of a row (N, D): groups of them move in turn, each given all others, by attention."""
 
-    least_dim = 2
+    tokens = True
     sweeps: int = 2
     """How often every variable moves."""
     groups: int = 4
@@ -102,7 +105,8 @@ class GroupCouplingConfig(DensityConfig, kind="groups"):
 
     def build(self, event: tuple[int, ...], fast: bool = False) -> Density:
         groups = min(self.groups, event[0])
-        return group_flow(BASES[self.base](event), self.sweeps, groups, self.width, self.layers, fast, self.logistics)
+        sizes = self.sweeps, groups, self.width, self.layers
+        return group_flow(BASES[self.base](event), *sizes, fast, self.logistics)
 
 
 @dataclass(frozen=True, kw_only=True)

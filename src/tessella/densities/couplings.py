@@ -109,7 +109,7 @@ def group_flow(
 
     Args:
         base: of the tokens.
-        sweeps: over all groups, other ones each time; linear maps of each variable's coordinates stand between them.
+        sweeps: over all groups, other ones each time.
         groups: of variables in a sweep.
         width, layers: of each network.
         fast: see `Transformer`.
@@ -122,13 +122,12 @@ def group_flow(
     halves = [half for half in (range(dim // 2), range(dim // 2, dim)) if half]
     parts: list[Bijection] = []
     for sweep in range(sweeps):
-        parts += [LinearLU(dim, variables=variables)] if sweep else []
         parts.append(ActNorm((variables, dim)))
         for group in variable_groups(variables, groups, sweep):
             for half in halves:
                 outputs = move.coefficients * len(half)
                 net = Transformer(dim, outputs, width, layers, positions=variables, fast=fast)
-                parts.append(VariableCoupling(group, half, net, move))
+                parts.append(VariableCoupling(group, half, net, variables, move))
     return Flow(base, Chain(*parts))
 
 
@@ -198,7 +197,7 @@ def _token_blocks(
     linear: bool = False,
 ) -> list[Bijection]:
     variables, dim = base.event_shape
-    if dim < 2:
+    if blocks and dim < 2:
         raise ValueError(f"dim: got {dim}; expected at least 2 for token coupling, which halves it; or a flat density")
     if across and variables < 2:
         raise ValueError(f"across: got {variables} variable; expected at least 2, of which half move")
@@ -216,7 +215,7 @@ def _token_blocks(
         turn = block // 2 if across else block
         if across and block % 2:
             moves = [j for j, stays in enumerate(variable_halves(variables, turn)) if not stays]
-            parts.append(VariableCoupling(moves, range(dim), network(dim, dim), move))
+            parts.append(VariableCoupling(moves, range(dim), network(dim, dim), variables, move))
         else:
             keep = partitions(dim)[turn % len(partitions(dim))]
             parts.append(Coupling(dim, keep, network(len(keep), dim - len(keep)), 2, move))

@@ -13,6 +13,7 @@ from tessella.contracts import Batch
 from tessella.data.tables.shape import TableShape
 from tessella.densities import CellMixture, CouplingConfig, DensityConfig, Flow, token_flow
 from tessella.dequantizers import (
+    Cells,
     CellsConfig,
     ConditionalNoise,
     Dequantizer,
@@ -84,7 +85,8 @@ class FlowConfig(TableConfig, kind="flow"):
     """Importance samples of the values that training validates with."""
 
     def build(self, shape: TableShape) -> SemiDiscrete:
-        dequantizer = _dequantizer(self.cells, self.noise, shape, self.density.least_dim, self.fast)
+        geometry = self.cells.build(shape.counts, self.density.least_dim)
+        dequantizer = _dequantizer(geometry, self.noise, shape, self.density.tokens, self.fast)
         density = self.density.build((shape.variables, dequantizer.cells.dim), self.fast)
         return SemiDiscrete(dequantizer, density, self.train_samples, self.validation_samples)
 
@@ -148,7 +150,8 @@ class MixtureStartConfig(TableConfig, kind="mixture-start"):
         return Started(model, config, f"a mixture of {mixture.components} products of columns", mixture)
 
     def _dequantizer(self, shape: TableShape) -> Dequantizer:
-        return _dequantizer(VoronoiConfig(self.dim, squashing=self.squashing), self.noise, shape, 2, self.fast)
+        geometry = VoronoiConfig(self.dim, squashing=self.squashing).build(shape.counts)
+        return _dequantizer(geometry, self.noise, shape, True, self.fast)
 
     def _with(self, dequantizer: Dequantizer, shape: TableShape) -> SemiDiscrete:
         base = CellMixture(component_counts(shape.counts, shape.numbers), self.dim, self.components + 1)
@@ -158,10 +161,9 @@ class MixtureStartConfig(TableConfig, kind="mixture-start"):
         return SemiDiscrete(dequantizer, density, self.train_samples, self.validation_samples)
 
 
-def _dequantizer(cells: CellsConfig, noise: NoiseConfig, shape: TableShape, least_dim: int, fast: bool) -> Dequantizer:
-    geometry = cells.build(shape.counts, least_dim)
-    density, context = noise.build(shape, geometry, tokens=least_dim > 1, fast=fast)
-    return Dequantizer(geometry, density, context, Numbers(shape) if shape.numbers else None)
+def _dequantizer(cells: Cells, noise: NoiseConfig, shape: TableShape, tokens: bool, fast: bool) -> Dequantizer:
+    density, context = noise.build(shape, cells, tokens, fast)
+    return Dequantizer(cells, density, context, Numbers(shape) if shape.numbers else None)
 
 
 def number_of_parameters(model: nn.Module) -> int:

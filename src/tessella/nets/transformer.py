@@ -60,25 +60,24 @@ class Transformer(nn.Module):
         self.head = zero(nn.Linear(width, outputs))
 
     def forward(
-        self, x: Tensor, context: Tensor | None = None, mask: Tensor | None = None, asked: Tensor | None = None
+        self, x: Tensor, context: Tensor | None = None, mask: Tensor | None = None, first: int | None = None
     ) -> Tensor:
-        """(*batch, n, inputs) -> (*batch, n, outputs), or (*batch, m, outputs) of the m tokens that are asked for.
+        """(*batch, n, inputs) -> (*batch, n, outputs), or (*batch, m, outputs) of the first m tokens.
 
         Args:
             x: tokens.
             context: (*batch, n, context).
             mask: which tokens exist, (*batch, n); all of them if None.
-            asked: indices of the tokens whose outputs are wanted, (m,), where all of them exist; all if None.
+            first: m, of how many tokens outputs are wanted, where all exist; of all if None.
         """
         self._check(x, context, mask)
-        if asked is not None and mask is not None:
-            raise ValueError("asked, mask: got both; expected one, tokens that are asked for all exist")
+        if first is not None and mask is not None:
+            raise ValueError(f"first, mask: got {first} and a mask; expected one of them")
         tokens = x if context is None else torch.cat([x, context], -1)
         with self.blocks.precision(x):
             h = self.embed(_existing(tokens, mask)).to(x.dtype)  # sums of the residual stream keep their digits
             h = h if self.place is None else h + self.place[: x.shape[-2]]
-            h = self.blocks(h, mask)
-            out = self.head(self.norm(h if asked is None else h.index_select(-2, asked)))
+            out = self.head(self.norm(self.blocks(h, mask)[..., :first, :]))
         return _existing(out.to(x.dtype), mask)
 
     def _check(self, x: Tensor, context: Tensor | None, mask: Tensor | None) -> None:

@@ -10,6 +10,9 @@ from torch import Tensor
 from tessella.contracts import Trainable
 
 
+REASON = 3  # lines of an error: compilers name themselves in the first
+
+
 class FusedLoss:
     """*batch -> model.loss(*batch), compiled at the first call, for batches that always have the same shape.
 
@@ -30,7 +33,7 @@ class FusedLoss:
                 return _compiled()(self.model, *batch)
             except Exception as error:
                 self._compiled = False
-                reason = f"{type(error).__name__}: {error}".strip().partition("\n")[0]
+                reason = " ".join(f"{type(error).__name__}: {error}".strip().splitlines()[:REASON])
                 warnings.warn(f"the loss of {type(self.model).__name__} is not compiled: {reason}", stacklevel=2)
         return self.model.loss(*batch)
 
