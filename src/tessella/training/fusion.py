@@ -9,7 +9,6 @@ from torch import Tensor
 
 from tessella.contracts import Trainable
 
-
 REASON = 3  # lines of an error: compilers name themselves in the first
 
 
