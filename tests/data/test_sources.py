@@ -8,7 +8,7 @@ from torch import Tensor
 
 from tessella import checks
 from tessella.contracts import Batch, Source
-from tessella.data import PaddedSets, Rows, Windows
+from tessella.data import PaddedSets, Rows, SymmetricPatches, Windows
 
 SIZES = st.lists(st.integers(0, 5), min_size=1, max_size=6).filter(any)
 
@@ -30,7 +30,11 @@ def windows() -> Windows:
     return Windows(torch.arange(20, dtype=torch.uint8), length=5, stride=3)
 
 
-CASES = {"rows": rows, "sets": sets, "windows": windows}
+def patches() -> SymmetricPatches:
+    return SymmetricPatches(torch.randn(4, 8), "square")
+
+
+CASES = {"rows": rows, "sets": sets, "windows": windows, "patches": patches}
 
 
 def same(one: Batch, other: Batch) -> bool:
@@ -62,7 +66,7 @@ def test_moving_keeps_what_there_is(make):
     assert same(moved.batch(everything), source.batch(everything))
 
 
-@pytest.mark.parametrize("make", [rows, windows])
+@pytest.mark.parametrize("make", [rows, windows, patches])
 def test_batches_come_from_the_device_that_was_asked_for(make):
     with checks.values(False):
         batch = make().to("meta").batch(torch.tensor([1, 0]))

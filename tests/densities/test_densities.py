@@ -14,6 +14,7 @@ from tessella.densities import (
     GaussianMixture,
     Logistic,
     StudentT,
+    Symmetrized,
     ZukoDensity,
     conditional_flow,
     flat_flow,
@@ -23,6 +24,8 @@ from tessella.dequantizers import VoronoiConfig
 from tessella.models.texts import ConditionalLogistics
 from tessella.nets import ResidualMLP
 
+QUARTER = torch.tensor([[0.0, -1.0], [1.0, 0.0]], dtype=torch.float64)
+TURNS = torch.stack([torch.linalg.matrix_power(QUARTER, turns) for turns in range(4)])
 SPLINES = BlockParts(RationalQuadratic(4), ResidualMLP, linear=True)
 
 
@@ -60,6 +63,7 @@ DENSITIES = {
     ),
     "cell-mixture": lambda: (perturbed(CellMixture((3,), 2, components=4)), None),
     "gaussian-mixture": lambda: (perturbed(GaussianMixture(3, 2)), None),
+    "symmetrized": lambda: (Symmetrized(perturbed(flat_flow(Gaussian((2,)), 4, 16)), TURNS), None),
     "zuko-spline": lambda: (ZukoDensity(zuko.flows.NSF(2, transforms=2, hidden_features=[16]), (1, 2)), None),
 }
 
@@ -120,3 +124,27 @@ def test_initialize_whitens_what_the_flow_sees():
 def test_token_coupling_needs_two_dimensions():
     with pytest.raises(ValueError, match="dim: got 1; expected at least 2 for token coupling"):
         token_flow(Gaussian((3, 1)), 2, 8)
+
+
+def test_symmetries_leave_a_symmetrized_density_as_it_is():
+    flow = perturbed(flat_flow(Gaussian((2,)), 4, 16))
+    density, x = Symmetrized(flow, TURNS), torch.randn(20, 2)
+    views = torch.stack([flow.log_prob(x @ turn.T) for turn in TURNS])
+    torch.testing.assert_close(density.log_prob(x), views.exp().mean(0).log())
+    torch.testing.assert_close(density.log_prob(x @ QUARTER.T), density.log_prob(x))
+    assert (density.log_prob(x) >= views.mean(0)).all()
+    assert not torch.allclose(flow.log_prob(x @ QUARTER.T), flow.log_prob(x), atol=0.1)
+
+
+@pytest.mark.parametrize(
+    ("maps", "message"),
+    [
+        (torch.eye(3)[None], r"maps: got shape \(1, 3, 3\); expected \(S, D, D\) = \(S, 2, 2\), S >= 1"),
+        (torch.eye(2), r"maps: got shape \(2, 2\)"),
+        (torch.stack([torch.eye(2), 2 * torch.eye(2)]), r"maps: got determinants .*4\.0.*; expected 1"),
+    ],
+    ids=["another dimension", "no maps", "another volume"],
+)
+def test_maps_that_are_no_symmetries_are_refused(maps, message):
+    with pytest.raises(ValueError, match=message):
+        Symmetrized(Gaussian((2,)), maps)

@@ -1,6 +1,7 @@
 """Table 4, tiny: every method on a small table, one record of the same kind for each; the page that they make."""
 
 import json
+from dataclasses import replace
 from math import log, pi
 from pathlib import Path
 
@@ -46,6 +47,19 @@ def prepared(tmp_path, monkeypatch) -> Path:
     return tmp_path
 
 
+@pytest.fixture
+def patches(prepared) -> None:
+    """Eight by eight pixels of noise, brighter or darker at the edges, in the place of BSDS300."""
+    generator, edge = torch.Generator().manual_seed(0), 3 * torch.linspace(-1, 1, 8).square()
+    contrast = torch.randn(600, 1, 1, generator=generator)
+    whole = torch.randn(600, 8, 8, generator=generator) + contrast * (edge + edge[:, None])
+    rows = (whole - whole.mean((1, 2), keepdim=True)).flatten(1)[:, :-1] / 10
+    parts = map(Rows, rows.split([400, 100, 100]))
+    VectorTable("bsds300", *parts, None, "a test", "none", "drawn for a test", 0).save(
+        prepared / "data" / "bsds300.prepared.safetensors"
+    )
+
+
 def task(method: str, **options) -> VectorTask:
     common = {"steps": 60, "accelerator": "cpu", "progress": False, "changes": SMALL[method]}
     return VectorTask("power", method, **(common | options))
@@ -82,6 +96,36 @@ def test_the_same_command_continues_the_run_it_finds(tmp_path):
     assert first["training"]["time_budget"] == pytest.approx(1.2)
 
 
+def of_patches(**options) -> VectorTask:
+    return replace(task("spline", steps=30), data="bsds300", **options)
+
+
+def test_patches_are_seen_under_the_symmetries_of_the_square(patches, tmp_path):
+    record = json.loads(json.dumps(run_vectors(of_patches(), tmp_path / "run")))
+    assert (record["symmetries"], record["train_rows"], record["test_rows"]) == ("square", 400, 100)
+    about = json.loads((tmp_path / "run" / "config.json").read_text())["data"]
+    assert about == {"train": [[8 * 400, 63]], "validation": [[100, 63]]}
+    assert record["symmetrized"]["nll"] < record["nll"] < record["curve"][0][1]
+
+
+def test_without_symmetries_patches_are_rows_like_others(patches, tmp_path):
+    changes = SMALL["spline"] | {"symmetries": "none"}
+    record = run_vectors(of_patches(changes=changes, variant="plain"), tmp_path / "run")
+    assert (record["symmetries"], record["symmetrized"], record["variant"]) == ("none", None, "plain")
+    about = json.loads((tmp_path / "run" / "config.json").read_text())["data"]
+    assert about["train"] == [[400, 63]]
+
+
+def test_rows_that_are_no_patches_have_no_symmetries(tmp_path):
+    with pytest.raises(ValueError, match="symmetries: got 'square' for 'power', whose rows are no images"):
+        run_vectors(task("spline", changes=SMALL["spline"] | {"symmetries": "square"}), tmp_path / "run")
+
+
+def test_changes_need_a_name():
+    with pytest.raises(ValueError, match="set, variant: got 1 changes and ''; expected both, or neither"):
+        continuous("power", "mixture", change=("symmetries=none",))
+
+
 @pytest.mark.parametrize("preset", ["best", "paper"])
 @pytest.mark.parametrize("data", VECTORS)
 def test_mixture_and_flows_without_cells_have_one_size(data, preset):
@@ -92,7 +136,7 @@ def test_mixture_and_flows_without_cells_have_one_size(data, preset):
         other = recipe_of(VectorTask(data, method, preset), dim)
         if method != "one-cell":
             assert mixture.model.blocks + mixture.model.component_blocks == other.model.blocks
-        assert mixture.training == other.training
+        assert (mixture.training, mixture.symmetries) == (other.training, other.symmetries)
         assert number_of_parameters(build_vectors(other.model, dim)) == pytest.approx(size, rel=0.05)
 
 
@@ -163,3 +207,16 @@ def test_incomplete_records_are_refused(tmp_path):
     (tmp_path / "continuous" / "power.json").write_text(json.dumps(dict.fromkeys(NEEDED - {"stderr"}, "")))
     with pytest.raises(ValueError, match=r"power\.json: no stderr; expected a record of"):
         vectors_section(tmp_path, tmp_path)
+
+
+def test_the_page_tells_averages_and_variants_apart(patches, tmp_path):
+    options = {"out": tmp_path / "runs", "results": tmp_path / "results"}
+    effort = Effort(steps=2, accelerator="cpu", progress=False)
+    small = [f"{name}={value}" for name, value in SMALL["spline"].items()]
+    continuous("bsds300", "spline", effort=effort, change=(*small, "symmetries=left-right"), variant="small", **options)
+    (found,) = (json.loads(path.read_text()) for path in (tmp_path / "results" / "continuous").iterdir())
+    page = vectors_section(tmp_path / "results", tmp_path)
+    assert f"| coupling flow, splines (small) | - | {found['nll']:.3f} ±" in page
+    averaged = found["symmetrized"]["nll"]
+    assert f"| coupling flow, splines (small), averaged over symmetries | - | {averaged:.3f} ±" in page
+    assert page.count("| coupling flow, splines | - | - |") == 5

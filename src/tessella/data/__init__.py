@@ -6,7 +6,15 @@ from tessella.data.sources import PaddedSets, Rows, Windows
 from tessella.data.tables import QUANTIZED, TABLES, Column, Encoding, Table, TableShape, load_table, table_of
 from tessella.data.texts import TEXTS, Alphabet, Text, load_text, text_of_file
 from tessella.data.toys import TOYS, Quantized, quantized_toy
-from tessella.data.vectors import VECTORS, VectorTable, load_vectors
+from tessella.data.vectors import (
+    VECTORS,
+    SymmetricPatches,
+    Symmetries,
+    VectorTable,
+    augmented,
+    load_vectors,
+    patch_maps,
+)
 
 __all__ = [
     "ITEMSETS",
@@ -25,11 +33,14 @@ __all__ = [
     "Quantized",
     "Rows",
     "SetShape",
+    "SymmetricPatches",
+    "Symmetries",
     "Table",
     "TableShape",
     "Text",
     "VectorTable",
     "Windows",
+    "augmented",
     "available",
     "check",
     "get",
@@ -38,6 +49,7 @@ __all__ = [
     "load_text",
     "load_transactions",
     "load_vectors",
+    "patch_maps",
     "quantized_toy",
     "table_of",
     "text_of_file",

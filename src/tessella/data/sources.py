@@ -44,7 +44,7 @@ class Rows:
 
     def batch(self, indices: Tensor) -> Batch:
         """These rows of each tensor."""
-        _check_indices(indices, len(self))
+        check_indices(indices, len(self))
         return tuple(tensor.index_select(0, indices.to(tensor.device)) for tensor in self.tensors)
 
     def to(self, device: torch.device | str) -> Self:
@@ -101,7 +101,7 @@ class PaddedSets:
 
     def batch(self, indices: Tensor) -> Batch:
         """(items, mask), (B, size) each."""
-        _check_indices(indices, len(self))
+        check_indices(indices, len(self))
         indices = indices.to(self.items.device)
         place = torch.arange(self.size, device=self.items.device)
         mask = place < self._sizes.index_select(0, indices)[:, None]
@@ -148,7 +148,7 @@ class Windows:
 
     def batch(self, indices: Tensor) -> Batch:
         """(characters,), (B, length)."""
-        _check_indices(indices, len(self))
+        check_indices(indices, len(self))
         windows = self.text.unfold(0, self.length, self.stride)  # a view, (n, length)
         return (windows.index_select(0, indices.to(self.text.device)),)
 
@@ -191,7 +191,7 @@ def _checked_offsets(items: Tensor, offsets: Tensor | None) -> Tensor:
     return offsets.to(items.device)
 
 
-def _check_indices(indices: Tensor, number: int) -> None:
+def check_indices(indices: Tensor, number: int) -> None:
     """Integers in [0, number), (B,); their values are looked at where `checks.values` allows it."""
     _check_vector("indices", indices, "integers, (B,)")
     checks.indices("indices", indices, tuple(indices.shape), torch.tensor(number))

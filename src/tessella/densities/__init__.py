@@ -22,6 +22,7 @@ from tessella.densities.flow import Flow
 from tessella.densities.gaussian_mixture import GaussianMixture
 from tessella.densities.ordinary import FlowMixture
 from tessella.densities.standard import BASES, Ball, Gaussian, Logistic, StudentT, base_in_cells
+from tessella.densities.symmetrized import Symmetrized
 from tessella.densities.zuko import ZukoDensity
 
 __all__ = [
@@ -49,6 +50,7 @@ __all__ = [
     "Logistic",
     "SplineConfig",
     "StudentT",
+    "Symmetrized",
     "ZukoDensity",
     "base_in_cells",
     "conditional_flow",

@@ -18,6 +18,8 @@ def continuous(
     effort: Annotated[Effort, tyro.conf.arg(name="")] = EFFORT,
     out: Path = Path("runs/continuous"),
     results: Path = Path("results"),
+    change: Annotated[tuple[str, ...], tyro.conf.arg(name="set")] = (),
+    variant: str = "",
 ) -> None:
     """Table 4: one method on one continuous table, exact NLL of all test rows; a record in results/continuous.
 
@@ -30,14 +32,21 @@ def continuous(
         effort: how long, on what, from which seed; the rows are fixed.
         out: a folder for the run is made there.
         results: folder of the records.
+        change: fields to change, e.g. --set model.width=512 symmetries=none; with --variant.
+        variant: what was changed, in a word, for the record's name.
     """
     from tessella import records
+    from tessella.configs import parse_changes
     from tessella.paper.vectors import VectorTask, run_vectors
 
-    task = VectorTask(data, method, preset, **vars(effort))
+    if bool(change) != bool(variant):
+        raise ValueError(f"set, variant: got {len(change)} changes and {variant!r}; expected both, or neither")
+    task = VectorTask(data, method, preset, parse_changes(change), variant, **vars(effort))
     record = run_vectors(task, out / task.name)
     path = results / "continuous" / f"{task.name}.json"
     records.write(path, record)
     print(f"{task.name}: {record['nll']:.4f} +- {record['stderr']:.4f} nats, {record['test_rows']:,} test rows")
+    if mean := record["symmetrized"]:
+        print(f"its mean over symmetries ({record['symmetries']}): {mean['nll']:.4f} +- {mean['stderr']:.4f} nats")
     print(*(note for note in (record["partial"], record["rebuilt"]) if note), sep="\n")
     print(f"{record['steps']:,} steps, {record['seconds']:.1f} s, validation {record['validation_nll']:.4f}\n{path}")

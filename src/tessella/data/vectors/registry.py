@@ -29,9 +29,11 @@ class VectorEntry(Entry[Parts]):
 
     Attributes:
         standardised: whether columns are brought to mean 0 and deviation 1.
+        patches: whether rows are square patches of images, their mean removed and the last pixel dropped.
     """
 
     standardised: bool = True
+    patches: bool = False
 
     def read(self, form: Form[Parts], paths: tuple[Path, ...], seed: int = 0) -> Parts:
         try:
@@ -125,5 +127,6 @@ VECTORS: dict[str, VectorEntry] = {
         "https://www2.eecs.berkeley.edu/Research/Projects/CS/vision/bsds/",
         licence="non-commercial research and education",
         standardised=False,
+        patches=True,
     ),
 }
