@@ -46,7 +46,6 @@ NOBODY = tl.constexpr(2**31 - 1)
 TINY = tl.constexpr(torch.finfo(torch.float32).tiny)
 
 
-@torch.no_grad()
 def active_wall(y: Tensor, cell: Tensor, anchors: Tensor, weights: Tensor | None = None) -> Tensor:
     """argmax_i n_i . y  with  n_i = 2 (x_i - x_k) / (|x_i - x_k|^2 - w_i + w_k)  and  k = cell: (G, M).
 
@@ -63,7 +62,6 @@ def active_wall(y: Tensor, cell: Tensor, anchors: Tensor, weights: Tensor | None
     return _winner(value, index)
 
 
-@torch.no_grad()
 def nearest_anchor(x: Tensor, anchors: Tensor, weights: Tensor | None = None) -> Tensor:
     """argmin_i |x - x_i|^2 - w_i: (G, M). Arguments as in `search.nearest_anchor`.
 

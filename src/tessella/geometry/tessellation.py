@@ -177,8 +177,8 @@ class Tessellation(nn.Module, ABC):
     def _box_gauge(self, box: Box, y: Tensor, here: Tensor) -> Tensor:
         """max_j max(y_j / (hi_j - x_kj), y_j / (lo_j - x_kj)), which is never negative."""
         lo, hi = (corner.reshape(-1, self.dim).expand(y.shape[0], -1) for corner in box.bounds())  # (G, D)
-        j = search.active_box_wall(y, here, lo, hi)
-        ahead = y.gather(1, j[:, None])[:, 0]
+        j = search.active_box_wall(y, (torch.where(y > 0, hi[..., None], lo[..., None]) - here).detach())
+        ahead, j = y.gather(1, j)[:, 0], j[:, 0]
         corner = torch.where(ahead > 0, hi.gather(1, j), lo.gather(1, j))
         return ahead / (corner - here.gather(1, j[:, None])[:, 0])
 
