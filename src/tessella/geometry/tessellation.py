@@ -121,11 +121,16 @@ class Tessellation(nn.Module, ABC):
         weights = anchors.new_zeros(anchors.shape[0], anchors.shape[2]) if weights is None else weights
         return weights[0] if self.shared else weights
 
+    @torch.no_grad()
     def nearest(self, x: Tensor) -> Tensor:
         """argmin_k |x - x_k|^2 - w_k: the cell that holds each point. (*batch, [N,] D) -> (*batch, [N])."""
         self.check_points("x", x)
-        anchors = self._anchor_columns()
-        cell = kernels.nearest_anchor(self.to_columns(x), anchors, self._weights(anchors), self.counts)
+        columns = self.to_columns(x)
+        if kernels.placing(columns, self.free.shape[-2]):
+            cell = kernels.nearest_placed(columns, *self.parts())
+        else:
+            anchors = self._anchor_columns()
+            cell = kernels.nearest_anchor(columns, anchors, self._weights(anchors), self.counts)
         return self.scalars_from_columns(cell, x.shape[:-1])
 
     def gauge(self, y: Tensor, cell: Tensor) -> Tensor:
