@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from tessella import Box, CellBijection, Laguerre, Voronoi, checks
-from tessella.bijections import cell_map
+from tessella.bijections import cell_layout, cell_map
 
 
 def laguerre(*args, **kwargs) -> Laguerre:
@@ -32,7 +32,7 @@ MAPS = {
     "power": lambda: CellBijection(Voronoi.create(6, 2, box=Box.cube(2.0, 2)), 8.0, steady=0.1),
     "many-cells": lambda: CellBijection(Voronoi.create(300, 1), 1.5),
     "rows": lambda: CellBijection(
-        laguerre(5, cell_map.ROWS_FROM, box=Box.cube(2.0, cell_map.ROWS_FROM, learnable=True))
+        laguerre(5, cell_layout.ROWS_FROM, box=Box.cube(2.0, cell_layout.ROWS_FROM, learnable=True))
     ),
 }
 

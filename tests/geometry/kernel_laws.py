@@ -11,7 +11,7 @@ from tests.geometry.test_tessellation import TESSELLATIONS, cells_of, points_of
 from torch import Tensor
 
 from tessella import CellBijection, Voronoi
-from tessella.geometry import kernels, search, search_triton
+from tessella.geometry import kernels, placing_triton, search, search_triton
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"  # there, Triton's interpreter
 
@@ -127,6 +127,30 @@ def test_tessellations_are_the_same_in_values_and_gradients(name):
     with kernels.triton(False):
         for a, b in zip(ours, answers(), strict=True):
             torch.testing.assert_close(a, b)
+
+
+@pytest.mark.parametrize("name", TESSELLATIONS)
+def test_anchors_are_put_into_their_box_on_the_way_to_the_search(name, tiles):
+    tessellation = TESSELLATIONS[name]().float()
+    columns = tessellation._anchor_columns().detach()
+    groups, _, cells = columns.shape
+    found = placing_triton.placed_columns(*tessellation.parts()[:3], groups, cells + 3)
+    torch.testing.assert_close(found[..., :cells], columns, rtol=1e-6, atol=1e-6)
+    assert found[..., cells:].isnan().all()
+    x = points_of(tessellation, 40).float()
+    assert kernels.placing(tessellation.to_columns(x), cells)
+    weights = tessellation._weights(columns)
+    powers = [
+        power(tessellation.scalars_to_columns(tessellation.nearest(x)), tessellation.to_columns(x), columns, weights)
+        for _ in with_and_without_triton()
+    ]
+    torch.testing.assert_close(*powers, rtol=1e-6, atol=1e-6)
+
+
+def with_and_without_triton():
+    for enabled in (True, False):
+        with kernels.triton(enabled):
+            yield
 
 
 def test_near_anchors_keep_their_digits_in_single_precision(tiles):

@@ -233,9 +233,10 @@ def test_the_maximum_in_passes_is_the_maximum(cells):
     scores = torch.randn(3, 20, cells)
     scores[0, 0] = 0  # all alike
     scores[0, 1, -1] = 9
-    best, index = search._max(scores.clone())
-    assert torch.equal(best, scores.amax(-1))
-    assert torch.equal(scores.gather(-1, index[..., None])[..., 0], best)
+    for dim, values in ((-1, scores), (1, scores.mT.contiguous())):
+        best, index = search._max(values.clone(), dim)
+        assert torch.equal(best, values.amax(dim, keepdim=True))
+        assert torch.equal(values.gather(dim, index), best)
 
 
 def test_coincident_anchors_are_named_and_make_no_nan():

@@ -20,14 +20,12 @@ from torch._utils import _unflatten_dense_tensors
 
 from tessella.bijections.cell_map import Cells, Power
 from tessella.geometry.launches import Launch
-from tessella.geometry.tessellation import KEPT_FROM_WALL
+from tessella.geometry.placing_triton import KEPT, expm1, placed_rows, tanh
 
 PAIRS = 2**23  # of points and cells, up to which one program looks at all cells of a point
 WARPS = 2
 LANES = 32 * WARPS
 ROWS = 16  # cells of a tile, at most
-BLOCK = 256  # coordinates of anchors
-KEPT = tl.constexpr(KEPT_FROM_WALL)
 EPS = tl.constexpr(torch.finfo(torch.float32).eps)
 TINY = tl.constexpr(torch.finfo(torch.float32).tiny)
 ROOT_TINY = tl.constexpr(torch.finfo(torch.float32).tiny ** 0.5)
@@ -49,14 +47,10 @@ def forward(
     if not x.numel():
         return image, ladj, (wall, anchors)
     grid, sizes, constants = _plan(law, len(counts), x, cells)
-    number, (dim, boxes, *_) = sizes[1], constants
     if cells.log_radius is not None:
-        free, anchors = anchors, torch.empty_like(anchors)
-        blocks = -(-free.numel() // BLOCK)
-        parts = free, cells.centre, cells.log_radius, anchors
-        PLACE((blocks, 1, 1), parts, (free.numel(), number), (dim, boxes, BLOCK), WARPS)
+        anchors = placed_rows(cells.free, cells.centre, cells.log_radius)
     tensors = x, cell, anchors, cells.weights, cells.log_scale, cells.centre, cells.log_radius, image, ladj, wall
-    FORWARD(grid, tensors, sizes, (*constants, min(ROWS, 1 << (number - 1).bit_length())), WARPS)
+    FORWARD(grid, tensors, sizes, (*constants, min(ROWS, 1 << (sizes[1] - 1).bit_length())), WARPS)
     return image, ladj, (wall, anchors)
 
 
@@ -73,16 +67,16 @@ def backward(
     """As `cell_map.backward`."""
     wall, anchors = kept
     x, cell, cells = x.contiguous(), cell.contiguous(), _contiguous(cells)
-    on_x = torch.empty_like(x)
+    on_x, alike = torch.empty_like(x), not any(on_ladj.stride())
     on_cells = _zeros([part if need else None for part, need in zip(cells, needs, strict=True)])
     if x.numel():
         groups = 1 if anchors.dim() == 2 else len(anchors)
         tensors = (
             x, cell, cells.free, anchors, cells.weights, cells.log_scale, cells.centre, cells.log_radius,
-            wall, on_image.contiguous(), on_ladj.contiguous(), on_x, *on_cells,
+            wall, on_image.contiguous(), on_ladj if alike else on_ladj.contiguous(), on_x, *on_cells,
         )  # fmt: skip
         grid, sizes, constants = _plan(law, groups, x, cells)
-        BACKWARD(grid, tensors, sizes, constants, WARPS)
+        BACKWARD(grid, tensors, sizes, (*constants, alike), WARPS)
     return on_x, *on_cells
 
 
@@ -121,19 +115,6 @@ def _log1p(u):
 
 
 @triton.jit
-def _expm1(u):
-    near = u * (1 + u / 2 * (1 + u / 3 * (1 + u / 4 * (1 + u / 5 * (1 + u / 6 * (1 + u / 7 * (1 + u / 8)))))))
-    return tl.where(tl.abs(u) < 0.4, near, tl.exp(u) - 1)
-
-
-@triton.jit
-def _tanh(u):
-    """Of u, by expm1: no digit is lost near 0."""
-    t = _expm1(-2 * tl.abs(u))
-    return tl.where(u < 0, t, -t) / (2 + t)
-
-
-@triton.jit
 def _law(h, log_g, D: tl.constexpr, P: tl.constexpr, OUT: tl.constexpr, STEADY: tl.constexpr):
     """c, ladj and rate, as `Power` has them."""
     share: tl.constexpr = (D + P) / P
@@ -144,7 +125,7 @@ def _law(h, log_g, D: tl.constexpr, P: tl.constexpr, OUT: tl.constexpr, STEADY: 
             rate = 1 / slack
         else:
             log_h = _log1p(-tl.minimum(slack, 1 - EPS))
-            left = -_expm1(P * log_h)
+            left = -expm1(P * log_h)
             rate = tl.exp((P - 1) * log_h) / left
         if STEADY > 0:
             rate *= tl.minimum(slack / STEADY, 1)
@@ -189,16 +170,6 @@ def _gauge(x, anchors, weights, k, i, at, here, there, alive, D: tl.constexpr, O
         margin += tl.load(weights + k) - tl.load(weights + i)
     slope = 2 / tl.where((margin > 0) & (i != k), margin, 1)
     return slope * ahead, slope
-
-
-@triton.jit(do_not_specialize=["many", "K"])
-def _place(free, centre, log_radius, anchors, many, K, D: tl.constexpr, BOXES: tl.constexpr, BLOCK: tl.constexpr):
-    """centre + radius tanh(free), a little less, as `Tessellation.anchors`."""
-    at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    box = at // (K * D) * D + at % D if BOXES else at % D
-    radius = tl.exp(tl.load(log_radius + box, mask=at < many, other=0)) * (1 - KEPT)
-    middle = tl.load(centre + box, mask=at < many, other=0)
-    tl.store(anchors + at, middle + radius * _tanh(tl.load(free + at, mask=at < many, other=0)), mask=at < many)
 
 
 @triton.jit(do_not_specialize=["M", "K"])
@@ -305,6 +276,7 @@ def _backward(
     OUT: tl.constexpr,
     STEADY: tl.constexpr,
     LANES: tl.constexpr,
+    ALIKE: tl.constexpr,
 ):
     g, groups = tl.program_id(1).to(tl.int64), tl.num_programs(1)
     m = tl.program_id(0).to(tl.int64) * LANES + tl.arange(0, LANES)
@@ -342,7 +314,7 @@ def _backward(
         v = _displacement(x, anchors, d, at, here, alive, OUT)
         on_c += tl.load(on_image + at + d, mask=alive, other=0) * v
     c, _, rate = _law(h, tl.load(log_scale + k), D, P, OUT, STEADY)
-    pulled = tl.load(on_ladj + point, mask=alive, other=0)
+    pulled = tl.load(on_ladj + (0 * point if ALIKE else point), mask=alive, other=0)
     on_c *= c
     on_h = -rate * (on_c + (D + P) * pulled)
     on_log_g = on_c + D * pulled
@@ -362,7 +334,7 @@ def _backward(
         if log_radius is not None:
             r = tl.exp(tl.load(log_radius + d))
             inner = r * (1 - KEPT)
-            near, far = _tanh(tl.load(free + here + d)), _tanh(tl.load(free + there + d))
+            near, far = tanh(tl.load(free + here + d)), tanh(tl.load(free + there + d))
             row = g * D if BOXES else 0
             if on_centre is not None:
                 both = tl.where(alive, on_here + on_there, 0) - h * side
@@ -384,4 +356,4 @@ def _backward(
         tl.atomic_add(on_weights + cells + k, -weight, mask=alive & (i != k))
 
 
-PLACE, FORWARD, BACKWARD = (Launch(kernel) for kernel in (_place, _forward, _backward))
+FORWARD, BACKWARD = Launch(_forward), Launch(_backward)

@@ -84,6 +84,17 @@ def nearest_anchor(
     return search.nearest_anchor(x, anchors, weights, counts)
 
 
+def placing(x: Tensor, cells: int) -> bool:
+    """Whether `nearest_placed` searches: Triton's kernels in single precision, and nobody follows operations."""
+    return x.dtype == torch.float32 and wanted(x, len(x) * x.shape[-1] * cells) and not checks.followed()
+
+
+def nearest_placed(x: Tensor, *parts: Tensor | None) -> Tensor:
+    """argmin_i |x - x_i|^2 - w_i, from `Tessellation.parts`, whose anchors are put into their box on the way."""
+    cell: Tensor = _programs().nearest_placed(x, *parts)
+    return cell
+
+
 @torch.library.custom_op("tessella::active_wall", mutates_args=())
 def _active_wall(y: Tensor, cell: Tensor, anchors: Tensor, weights: Tensor | None) -> Tensor:
     found: Tensor = _programs().active_wall(y, cell, anchors, weights)

@@ -32,9 +32,10 @@ class Launch:
         warps: int,
     ) -> None:
         """On the current device and stream. What was compiled before for such arguments is launched at once."""
-        pointers = [t if t is None else (t.dtype, t.data_ptr() % ALIGNED == 0, t.get_device()) for t in tensors]
+        kinds = [None if t is None else (t.dtype, t.data_ptr() % ALIGNED == 0) for t in tensors]
         numbers = [(n == 1, n % ALIGNED == 0, n < 2**31) for n in sizes]
-        key = (constants, warps, *pointers, *numbers)
+        device = next(t.get_device() for t in tensors if t is not None)
+        key = (constants, warps, device, *kinds, *numbers)
         compiled = self.compiled.get(key)
         if compiled is None:  # and, under Triton's interpreter, for ever
             # A multiplication and an addition become one instruction; Triton is about to ask for it.

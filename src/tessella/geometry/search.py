@@ -20,11 +20,13 @@ from tessella import checks
 CELLS_PER_BLOCK = 2048
 SCORES_PER_TILE = {"cpu": 2**19}  # two megabytes of float32: in the cache, and enough for a threaded product
 SCORES_PER_TILE_ELSEWHERE = 2**24
-CELLS_IN_PASSES = 64  # from which on a CPU finds the largest score of a row faster in four simple passes
-WHOLE = 16  # numbers; a CPU is slow with rows that are no multiple of it
+CELLS_IN_PASSES = 17  # from which on a CPU finds the largest score of a row faster in four simple passes
+WHOLE = 32  # numbers; a CPU is slow with rows that are no multiple of it
+
+Scores = Callable[..., Tensor]
+"""From a block of cells and a tile of what there is for every point: (G, m, k)."""
 
 
-@torch.no_grad()
 def active_wall(
     y: Tensor, cell: Tensor, anchors: Tensor, weights: Tensor | None = None, counts: tuple[int, ...] | None = None
 ) -> Tensor:
@@ -42,15 +44,13 @@ def active_wall(
     Returns:
         Indices of the active walls, (G, M).
     """
-    found = []
-    for g, cells in _runs(anchors, counts):
-        w = None if weights is None else weights[g, :cells]
-        best, wall = _search(_wall_scores(y[g], cell[g], anchors[g, :, :cells], w), y[g], cells)
-        found.append(torch.where(best > 0, wall, cell[g]))
-    return found[0] if len(found) == 1 else torch.cat(found)
+    if counts is None or anchors.shape[-1] <= CELLS_PER_BLOCK:
+        best, wall = _search(*_wall_scores(y, cell, anchors, weights), anchors.shape[-1])
+        return torch.where(best > 0, wall, cell)
+    runs = [(y[g], cell[g], *_some(anchors, weights, g, cells)) for g, cells in _runs(counts)]
+    return torch.cat([active_wall(*run) for run in runs])
 
 
-@torch.no_grad()
 def nearest_anchor(
     x: Tensor, anchors: Tensor, weights: Tensor | None = None, counts: tuple[int, ...] | None = None
 ) -> Tensor:
@@ -59,56 +59,64 @@ def nearest_anchor(
     Scored as 2 x . x_i - |x_i|^2 + w_i in double precision, so that the cancellation between these terms stays far
     below the resolution of single-precision points.
     """
-    found = []
-    for g, cells in _runs(anchors, counts):
-        w = None if weights is None else weights[g, :cells]
-        found.append(_search(_power_scores(x[g].double(), anchors[g, :, :cells].double(), w), x[g], cells)[1])
-    return found[0] if len(found) == 1 else torch.cat(found)
+    if counts is None or anchors.shape[-1] <= CELLS_PER_BLOCK:
+        scores, cells = _power_scores(anchors.double(), weights)
+        return _search(scores, (x.double(),), cells)[1]
+    runs = [(x[g], *_some(anchors, weights, g, cells)) for g, cells in _runs(counts)]
+    return torch.cat([nearest_anchor(*run) for run in runs])
 
 
 @torch.no_grad()
-def active_box_wall(y: Tensor, here: Tensor, lo: Tensor, hi: Tensor) -> Tensor:
-    """argmax_j max(y_j / (hi_j - x_kj), y_j / (lo_j - x_kj)): displacements y, anchors x_k (G, D, M) -> (G, M)."""
-    scores = torch.maximum(y / (hi[..., None] - here), y / (lo[..., None] - here))
-    return _max(scores.mT)[1] if scores.stride(1) == 1 else _max(scores, 1)[1]  # rows, or columns, in memory
+def active_box_wall(y: Tensor, room: Tensor) -> Tensor:
+    """argmax_j y_j / room_j, for displacements y and the room between anchor and box on their side.
+
+    Columns (G, D, M) each -> (G, 1, M), or rows (M, D) each, which nobody follows -> (M, 1).
+    """
+    if y.dim() == 3:
+        return _max(y / room, 1)[1]
+    whole = y.new_zeros(len(y), -(-y.shape[1] // WHOLE) * WHOLE)
+    torch.div(y, room, out=whole[:, : y.shape[1]])
+    return _max(whole, 1)[1]
 
 
-def _wall_scores(y: Tensor, cell: Tensor, anchors: Tensor, weights: Tensor | None) -> Callable[[slice, slice], Tensor]:
-    """n_i . y / 2 = (x_i . y - x_k . y) / margin_ik for a tile of points and a block of walls."""
+def _wall_scores(y: Tensor, cell: Tensor, anchors: Tensor, weights: Tensor | None) -> tuple[Scores, tuple[Tensor, ...]]:
+    """n_i . y / 2 = (x_i . y - x_k . y) / margin_ik, and what it is computed from for every point."""
     groups, dim, cells = anchors.shape
     points = y.shape[-1]
     # Margins depend on the pair of cells alone: tabulate them when there are fewer cells than points.
     if cells <= min(points, CELLS_PER_BLOCK):
-        walls = _padded(anchors, 0)
-        table = _reach(anchors, walls, weights, None if weights is None else _padded(weights, 0))
-        table[..., cells:] = 0
-        table = table.flatten(0, 1)
+        walls, table = _widened(anchors), _widened(_reach(anchors, anchors, weights, weights)).flatten(0, 1)
         row = cell if groups == 1 else cell + cells * torch.arange(groups, device=cell.device)[:, None]
 
-        def tabulated(m: slice, k: slice) -> Tensor:
-            ahead = torch.bmm(y[..., m].mT, walls)  # (G, m, K): one block
-            ahead = ahead.sub_(ahead.gather(2, cell[:, m, None]))
-            return ahead.mul_(table.index_select(0, row[:, m].flatten()).view_as(ahead))
+        def tabulated(k: slice, y: Tensor, cell: Tensor, row: Tensor) -> Tensor:
+            ahead = torch.bmm(y.mT, walls)  # (G, m, K): one block
+            ahead = ahead.sub_(ahead.gather(2, cell.unsqueeze(2)))
+            return ahead.mul_(table.index_select(0, row.flatten()).view_as(ahead))
 
-        return tabulated
+        return tabulated, (y, cell, row)
     here = anchors.gather(2, cell[:, None].expand(groups, dim, points))  # (G, D, M)
     # One product gives (x_i - x_k) . y = [x_i, -1] . [y, x_k . y].
     y = torch.cat([y, (y * here).sum(1, keepdim=True)], 1)
     walls = functional.pad(anchors, (0, 0, 0, 1), value=-1)
-    own = None if weights is None else weights.gather(1, cell)
 
-    def scores(m: slice, k: slice) -> Tensor:
-        w_here, w_there = (None, None) if own is None or weights is None else (own[:, m], weights[:, k])
-        return torch.bmm(y[..., m].mT, walls[..., k]).mul_(_reach(here[..., m], anchors[..., k], w_here, w_there))
+    def scores(k: slice, y: Tensor, here: Tensor, own: Tensor | None = None) -> Tensor:
+        there = None if weights is None else weights[:, k]
+        return torch.bmm(y.mT, walls[..., k]).mul_(_reach(here, anchors[..., k], own, there))
 
-    return scores
+    return scores, (y, here) if weights is None else (y, here, weights.gather(1, cell))
 
 
-def _power_scores(x: Tensor, anchors: Tensor, weights: Tensor | None) -> Callable[[slice, slice], Tensor]:
+def _power_scores(anchors: Tensor, weights: Tensor | None) -> tuple[Scores, int]:
+    """2 x . x_i - |x_i|^2 + w_i, and how many cells there are to look at."""
     power = anchors.square().sum(1, keepdim=True)  # (G, 1, K)
     if weights is not None:
         power = power - weights[:, None]
-    return lambda m, k: torch.baddbmm(power[..., k], x[..., m].mT, anchors[..., k], beta=-1, alpha=2)
+    walls, power = _widened(anchors), _widened(power, torch.inf)
+
+    def scores(k: slice, x: Tensor) -> Tensor:
+        return torch.baddbmm(power[..., k], x.mT, walls[..., k], beta=-1, alpha=2)
+
+    return scores, walls.shape[-1]
 
 
 def squared_distances(a: Tensor, b: Tensor) -> Tensor:
@@ -146,75 +154,67 @@ def _reach(here: Tensor, there: Tensor, w_here: Tensor | None, w_there: Tensor |
     return torch.threshold_(margin, 0, torch.inf).reciprocal_()
 
 
-def _search(scores: Callable[[slice, slice], Tensor], points: Tensor, cells: int) -> tuple[Tensor, Tensor]:
+def _search(scores: Scores, points: tuple[Tensor, ...], cells: int) -> tuple[Tensor, Tensor]:
     """Largest score of every point over all cells, and its index: (G, M) each."""
-    groups, _, many = points.shape
-    room = SCORES_PER_TILE.get(points.device.type, SCORES_PER_TILE_ELSEWHERE)
+    groups, *_, many = points[0].shape
+    room = SCORES_PER_TILE.get(points[0].device.type, SCORES_PER_TILE_ELSEWHERE)
     step = max(1, room // (groups * min(cells, CELLS_PER_BLOCK)))
-    tiles = [_best_of_blocks(scores, m, cells) for m in _slices(many, step)]
-    if len(tiles) == 1:
-        return tiles[0]
-    if not tiles:  # no points
-        return points.new_zeros(groups, 0), torch.zeros(groups, 0, dtype=torch.int64, device=points.device)
-    values, indices = zip(*tiles, strict=True)
+    if many <= step:
+        return _best_of_blocks(scores, points, cells)
+    tiles = zip(*(part.split(step, -1) for part in points), strict=True)
+    values, indices = zip(*(_best_of_blocks(scores, tile, cells) for tile in tiles), strict=True)
     return torch.cat(values, 1), torch.cat(indices, 1)
 
 
-def _best_of_blocks(scores: Callable[[slice, slice], Tensor], m: slice, cells: int) -> tuple[Tensor, Tensor]:
-    first, *others = _slices(cells, CELLS_PER_BLOCK)
-    found = _max(scores(m, first))
-    for block in others:
-        found = _better(found, _max(scores(m, block)), block.start)
-    return found
+def _best_of_blocks(scores: Scores, tile: tuple[Tensor, ...], cells: int) -> tuple[Tensor, Tensor]:
+    best, index = _max(scores(slice(0, min(cells, CELLS_PER_BLOCK)), *tile))
+    for start in range(CELLS_PER_BLOCK, cells, CELLS_PER_BLOCK):
+        value, i = _max(scores(slice(start, min(start + CELLS_PER_BLOCK, cells)), *tile))
+        best, index = torch.maximum(best, value), torch.where(value > best, i + start, index)
+    return best.squeeze(-1), index.squeeze(-1)
 
 
-def _padded(rows: Tensor, value: float) -> Tensor:
-    """Rows of many cells, as long as a CPU likes them: (..., K) -> (..., K'), K <= K'."""
+def _widened(rows: Tensor, value: float = 0) -> Tensor:
+    """Rows as long as a CPU likes them, if they are not short: (..., K) -> (..., K'), K <= K'."""
     cells = rows.shape[-1]
-    if cells < CELLS_IN_PASSES or cells % WHOLE == 0 or rows.device.type != "cpu" or checks.followed():
+    if cells < CELLS_IN_PASSES or cells % WHOLE == 0 or not _in_passes(rows):
         return rows
     return functional.pad(rows, (0, -cells % WHOLE), value=value)
 
 
+def _in_passes(scores: Tensor) -> bool:
+    return scores.device.type == "cpu" and scores.dtype in (torch.float32, torch.float64) and not checks.followed()
+
+
 def _max(scores: Tensor, dim: int = -1) -> tuple[Tensor, Tensor]:
-    """`scores.max(dim)`, overwriting them.
+    """`scores.max(dim, keepdim=True)`, overwriting them.
 
     A CPU looks for a maximum and its index one number after another. It is faster to find the maximum alone, to mark
-    where it is, and to find the largest index that is marked.
+    where it is, and to find the largest index that is marked; along rows, if they are whole.
     """
-    one_by_one = dim == -1 and scores.shape[-1] < CELLS_IN_PASSES
-    counts = scores.dtype in (torch.float32, torch.float64)
-    if one_by_one or not counts or scores.device.type != "cpu" or checks.followed():
-        best, index = scores.max(dim)
+    along = dim in (-1, scores.dim() - 1)
+    if (along and scores.shape[dim] % WHOLE) or not _in_passes(scores):
+        best, index = scores.max(dim, keepdim=True)
         return best, index
     places = torch.arange(scores.shape[dim], dtype=scores.dtype)
     best = scores.amax(dim, keepdim=True)
-    index = scores.eq_(best).mul_(places if dim == -1 else places[:, None]).amax(dim).long()
-    return best.squeeze(dim), index
+    index = scores.eq_(best).mul_(places if along else places.unsqueeze(1)).amax(dim, keepdim=True).long()
+    return best, index
 
 
-def _better(one: tuple[Tensor, Tensor], other: tuple[Tensor, Tensor], start: int) -> tuple[Tensor, Tensor]:
-    """The larger maximum of two, with its index; indices of the other begin at `start`."""
-    (best, index), (value, i) = one, other
-    return torch.maximum(best, value), torch.where(value > best, i + start, index)
-
-
-def _slices(length: int, step: int) -> list[slice]:
-    return [slice(start, min(start + step, length)) for start in range(0, length, step)]
-
-
-def _runs(anchors: Tensor, counts: tuple[int, ...] | None) -> Iterator[tuple[slice, int]]:
+def _runs(counts: tuple[int, ...]) -> Iterator[tuple[slice, int]]:
     """Neighbouring tessellations that need the same number of blocks, with their largest number of cells.
 
     One column with 20,000 categories among forty small ones must not make all of them search 20,000 cells.
     """
-    groups, _, cells = anchors.shape
-    if counts is None or cells <= CELLS_PER_BLOCK:
-        yield slice(0, groups), cells
-        return
     blocks = [-(-count // CELLS_PER_BLOCK) for count in counts]
     start = 0
-    for stop in range(1, groups + 1):
-        if stop == groups or blocks[stop] != blocks[start]:
+    for stop in range(1, len(counts) + 1):
+        if stop == len(counts) or blocks[stop] != blocks[start]:
             yield slice(start, stop), max(counts[start:stop])
             start = stop
+
+
+def _some(anchors: Tensor, weights: Tensor | None, g: slice, cells: int) -> tuple[Tensor, Tensor | None]:
+    """The first cells of some tessellations."""
+    return anchors[g, :, :cells], None if weights is None else weights[g, :cells]

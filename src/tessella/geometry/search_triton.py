@@ -22,6 +22,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from tessella.geometry.launches import Launch
+from tessella.geometry.placing_triton import placed_columns
 
 
 class Tile(NamedTuple):
@@ -46,7 +47,6 @@ NOBODY = tl.constexpr(2**31 - 1)
 TINY = tl.constexpr(torch.finfo(torch.float32).tiny)
 
 
-@torch.no_grad()
 def active_wall(y: Tensor, cell: Tensor, anchors: Tensor, weights: Tensor | None = None) -> Tensor:
     """argmax_i n_i . y  with  n_i = 2 (x_i - x_k) / (|x_i - x_k|^2 - w_i + w_k)  and  k = cell: (G, M).
 
@@ -56,25 +56,37 @@ def active_wall(y: Tensor, cell: Tensor, anchors: Tensor, weights: Tensor | None
     y, cell = y.contiguous(), cell.contiguous()
     here = anchors.gather(2, cell[:, None].expand(groups, dim, points))
     own = None if weights is None else weights.gather(1, cell)
-    plan = _Plan(points, anchors, LONG_WALLS)
+    plan = _Plan(points, groups, dim, anchors.shape[-1], LONG_WALLS)
     value, index = plan.room(y.device, _accumulator(y))
     if points:
-        plan.launch(WALLS, y, here, cell, plan.anchors, weights, own, value, index)
+        plan.launch(WALLS, y, here, cell, plan.padded(anchors), weights, own, value, index)
     return _winner(value, index)
 
 
-@torch.no_grad()
 def nearest_anchor(x: Tensor, anchors: Tensor, weights: Tensor | None = None) -> Tensor:
     """argmin_i |x - x_i|^2 - w_i: (G, M). Arguments as in `search.nearest_anchor`.
 
     Candidates are found in single precision, and the best two of every program measured again in double: near anchors
     that are far from a point differ in digits that single precision does not have.
     """
-    x = x.contiguous()
-    plan = _Plan(x.shape[-1], anchors, LONG_NEAREST)
+    groups, dim, points = x.shape
+    plan = _Plan(points, groups, dim, anchors.shape[-1], LONG_NEAREST)
+    return _nearest_of(plan, x, plan.padded(anchors), weights)
+
+
+def nearest_placed(
+    x: Tensor, free: Tensor, centre: Tensor | None, log_radius: Tensor | None, weights: Tensor | None
+) -> Tensor:
+    """`nearest_anchor` among anchors that are put into their box before: the arguments are `Tessellation.parts`."""
+    groups, dim, points = x.shape
+    plan = _Plan(points, groups, dim, free.shape[-2], LONG_NEAREST)
+    return _nearest_of(plan, x, placed_columns(free, centre, log_radius, groups, plan.pitch), weights)
+
+
+def _nearest_of(plan: "_Plan", x: Tensor, anchors: Tensor, weights: Tensor | None) -> Tensor:
     value, index = plan.room(x.device, torch.float64)
     if x.shape[-1]:
-        plan.launch(NEAREST, x, plan.anchors, weights, value, index)
+        plan.launch(NEAREST, x.contiguous(), anchors, weights, value, index)
     return _winner(value, index)
 
 
@@ -83,31 +95,34 @@ class _Plan:
 
     Args:
         points: M.
-        anchors: (G, D, K).
+        groups: G.
+        dim: D.
+        cells: K.
         long: the tile of a long search.
 
     Attributes:
-        anchors: (G, D, pitch), padded with NaN to whole tiles where the search is long enough to gain from it.
+        pitch: from one row of anchors to the next: K, in whole tiles where the search is long enough to gain from it.
         grid: tiles of points, shares of the cells, tessellations.
         sizes, constants, warps: what both kernels take.
     """
 
-    def __init__(self, points: int, anchors: Tensor, long: Tile):
-        groups, dim, cells = anchors.shape
+    def __init__(self, points: int, groups: int, dim: int, cells: int, long: Tile):
         is_long = groups * points * cells >= LONG
         tile = long if is_long else SHORT
         lanes, rows = 32 * tile.warps * tile.points, min(tile.cells, 1 << (cells - 1).bit_length())
-        if is_long and cells % WHOLE:
-            anchors = functional.pad(anchors, (0, -cells % WHOLE), value=torch.nan)
-        self.anchors = anchors.contiguous()
-        pitch, blocks = self.anchors.shape[-1], -(-points // lanes)
+        self.pitch, blocks = cells + (-cells % WHOLE if is_long else 0), -(-points // lanes)
         shares = max(1, min(PROGRAMS // max(1, groups * blocks), cells // CELLS))
         share = -(-cells // shares // WHOLE) * WHOLE
         self.grid = (blocks, -(-cells // share), groups)
         steps = max(step for step in range(1, tile.steps + 1) if dim % step == 0)
-        self.sizes = points, cells, pitch, share
-        self.constants = dim, steps, lanes, rows, pitch % rows == 0, points % lanes == 0
+        self.sizes = points, cells, self.pitch, share
+        self.constants = dim, steps, lanes, rows, self.pitch % rows == 0, points % lanes == 0
         self.warps = tile.warps
+
+    def padded(self, anchors: Tensor) -> Tensor:
+        """(G, D, K) -> (G, D, pitch), NaN beyond the last cell."""
+        missing = self.pitch - anchors.shape[-1]
+        return functional.pad(anchors, (0, missing), value=torch.nan) if missing else anchors.contiguous()
 
     def launch(self, kernel: Launch, *tensors: Tensor | None) -> None:
         kernel(self.grid, tensors, self.sizes, self.constants, self.warps)

@@ -121,11 +121,16 @@ class Tessellation(nn.Module, ABC):
         weights = anchors.new_zeros(anchors.shape[0], anchors.shape[2]) if weights is None else weights
         return weights[0] if self.shared else weights
 
+    @torch.no_grad()
     def nearest(self, x: Tensor) -> Tensor:
         """argmin_k |x - x_k|^2 - w_k: the cell that holds each point. (*batch, [N,] D) -> (*batch, [N])."""
         self.check_points("x", x)
-        anchors = self._anchor_columns()
-        cell = kernels.nearest_anchor(self.to_columns(x), anchors, self._weights(anchors), self.counts)
+        columns = self.to_columns(x)
+        if kernels.placing(columns, self.free.shape[-2]):
+            cell = kernels.nearest_placed(columns, *self.parts())
+        else:
+            anchors = self._anchor_columns()
+            cell = kernels.nearest_anchor(columns, anchors, self._weights(anchors), self.counts)
         return self.scalars_from_columns(cell, x.shape[:-1])
 
     def gauge(self, y: Tensor, cell: Tensor) -> Tensor:
@@ -177,8 +182,8 @@ class Tessellation(nn.Module, ABC):
     def _box_gauge(self, box: Box, y: Tensor, here: Tensor) -> Tensor:
         """max_j max(y_j / (hi_j - x_kj), y_j / (lo_j - x_kj)), which is never negative."""
         lo, hi = (corner.reshape(-1, self.dim).expand(y.shape[0], -1) for corner in box.bounds())  # (G, D)
-        j = search.active_box_wall(y, here, lo, hi)
-        ahead = y.gather(1, j[:, None])[:, 0]
+        j = search.active_box_wall(y, (torch.where(y > 0, hi[..., None], lo[..., None]) - here).detach())
+        ahead, j = y.gather(1, j)[:, 0], j[:, 0]
         corner = torch.where(ahead > 0, hi.gather(1, j), lo.gather(1, j))
         return ahead / (corner - here.gather(1, j[:, None])[:, 0])
 
