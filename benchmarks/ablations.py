@@ -63,12 +63,14 @@ MORE_PROFILES = {
     "p = 8, apart, 4 logistics": f"{APART} model.density.logistics=4",
     "p learned from 8, apart": f"{APART} model.cells.learn_power=true",
 }
+HALVES = "model.density=coupling model.density.logistics=4 model.density.linear=true"
+SMALL_NETS = "model.density.width=32 model.density.layers=1"
 LEARNING_FLOW = (
     "--data {data} --method voronoi --steps {steps} --accelerator cpu --threads 1 --test-rows 200",
-    "training.batch_size=64 training.validation_rows=300 training.learning_rate=5e-3 model.cells.dim=4 "
-    "model.density.blocks=6 model.density.width=32 model.density.layers=1 model.noise.blocks=2 model.noise.width=32 "
-    "model.noise.layers=1 model.fast=false",
+    "training.batch_size=64 training.validation_rows=300 training.learning_rate=5e-3 model.noise.blocks=2 "
+    "model.noise.width=32 model.noise.layers=1 model.fast=false",
 )
+ADAM_AND_HALVES = f"training.optimizer=adam model.cells.dim=4 {HALVES} model.density.blocks=6 {SMALL_NETS}"
 POWERS = {
     "p = 8": "",
     "p = 2": "model.cells.squashing=root",
@@ -96,9 +98,19 @@ OPTIMIZERS = {
     "Muon, 1.5e-2": f"{MUON}=1.5e-2",
     "Muon, 3e-2": f"{MUON}=3e-2",
 }
+COUPLINGS = {
+    f"{what}, {optimizer}": f"{changes} {SMALL_NETS} training.optimizer={optimizer.lower()}"
+    for optimizer in ("Adam", "Muon")
+    for what, changes in {
+        "halves of coordinates, 4 dimensions": f"model.cells.dim=4 {HALVES} model.density.blocks=8",
+        "4 groups of columns, 4 dimensions": "model.cells.dim=4 model.density=groups model.density.sweeps=1",
+        "4 groups of columns, 2 dimensions": "model.cells.dim=2 model.density=groups model.density.sweeps=1",
+    }.items()
+}
 LARGE_FLOW = (
     "--data forests --method voronoi --steps 4000 --test-rows 500 --accelerator cuda",
-    "training.learning_rate=3e-3",
+    f"model.cells.dim=6 {HALVES} model.density.blocks=8 training.optimizer=adam training.learning_rate=3e-3 "
+    "training.compile=fuse",
 )
 LARGE_STARTS = {
     "apart": "",
@@ -111,8 +123,8 @@ def on(data: str) -> tuple[str, str]:
     return SMALLER_FLOW[0].format(data=data), SMALLER_FLOW[1]
 
 
-def learning(data: str, steps: int) -> tuple[str, str]:
-    return LEARNING_FLOW[0].format(data=data, steps=steps), LEARNING_FLOW[1]
+def learning(data: str, steps: int, common: str = ADAM_AND_HALVES) -> tuple[str, str]:
+    return LEARNING_FLOW[0].format(data=data, steps=steps), f"{LEARNING_FLOW[1]} {common}".rstrip()
 
 
 GROUPS = {
@@ -123,6 +135,7 @@ GROUPS = {
         ("power and noise", learning("nursery", 700), POWERS_AND_NOISES),
         ("power and noise", learning("mushroom", 1_000), POWERS_AND_NOISES | STARTS),
         ("power and noise", learning("connect4", 1_000), POWERS_AND_NOISES | STARTS),
+        ("couplings", learning("mushroom", 1_000, common=""), COUPLINGS),
         ("optimizer", learning("mushroom", 1_000), OPTIMIZERS),
         ("optimizer", learning("connect4", 1_000), OPTIMIZERS),
     ],

@@ -88,6 +88,16 @@ CASES: dict[str, Callable[[], Case]] = {
         torch.randn(BATCH, 3, 2),
         None,
     ),
+    "coupling-of-a-coordinate-of-variables": lambda: (
+        perturbed(VariableCoupling([2, 0], range(1, 2), Transformer(3, 2, 8, positions=3), 3)),
+        torch.randn(BATCH, 3, 3),
+        None,
+    ),
+    "coupling-of-variables-in-context": lambda: (
+        perturbed(VariableCoupling([2], range(2), Transformer(2, 4, 8, positions=3, context=4), 3)),
+        torch.randn(BATCH, 3, 2),
+        torch.randn(BATCH, 3, 4),
+    ),
     "coupling-by-mixtures": lambda: (
         perturbed(Coupling(4, [1, 3], Transformer(2, 28, 8, positions=3), 2, LogisticMixture(4))),
         torch.randn(BATCH, 3, 4),

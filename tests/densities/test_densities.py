@@ -18,6 +18,7 @@ from tessella.densities import (
     ZukoDensity,
     conditional_flow,
     flat_flow,
+    group_flow,
     token_flow,
 )
 from tessella.dequantizers import VoronoiConfig
@@ -49,6 +50,8 @@ DENSITIES = {
     "token": lambda: (perturbed(token_flow(Gaussian((1, 2)), 3, 16)), None),
     "token-linear": lambda: (perturbed(token_flow(Gaussian((1, 2)), 2, 4, 1, linear=True)), None),
     "token-by-mixtures": lambda: (perturbed(token_flow(Gaussian((1, 2)), 2, 4, 1, logistics=3)), None),
+    "groups": lambda: (perturbed(group_flow(Gaussian((2, 1)), 2, 2, 8, 1, logistics=2)), None),
+    "groups-of-one-variable-each": lambda: (perturbed(group_flow(Gaussian((2, 1)), 1, 2, 8, 1)), None),
     "conditional-token": lambda: (
         perturbed(conditional_flow(Gaussian((1, 2)), 2, 16, 1, context=3, tokens=True)),
         torch.ones(1, 3),
@@ -121,9 +124,11 @@ def test_initialize_whitens_what_the_flow_sees():
     torch.testing.assert_close(u.std(0, correction=0), torch.ones(3, 2), atol=1e-6, rtol=0.0)
 
 
-def test_token_coupling_needs_two_dimensions():
+def test_couplings_refuse_what_they_cannot_divide():
     with pytest.raises(ValueError, match="dim: got 1; expected at least 2 for token coupling"):
         token_flow(Gaussian((3, 1)), 2, 8)
+    with pytest.raises(ValueError, match="groups: got 4 of 3 variables; expected at least 1, none of them empty"):
+        group_flow(Gaussian((3, 2)), 1, 4, 8)
 
 
 def test_symmetries_leave_a_symmetrized_density_as_it_is():

@@ -15,7 +15,7 @@ from tessella.densities.configs import (
     GroupCouplingConfig,
     SplineConfig,
 )
-from tessella.densities.couplings import BlockParts, conditional_flow, flat_flow, token_flow
+from tessella.densities.couplings import BlockParts, conditional_flow, flat_flow, group_flow, token_flow
 from tessella.densities.dimensionwise import DimensionwiseMixture
 from tessella.densities.disjoint import DisjointMixture
 from tessella.densities.flow import Flow
@@ -55,5 +55,6 @@ __all__ = [
     "base_in_cells",
     "conditional_flow",
     "flat_flow",
+    "group_flow",
     "token_flow",
 ]

@@ -116,8 +116,8 @@ def group_flow(
         logistics: see `token_flow`.
     """
     variables, dim = base.event_shape
-    if not 2 <= groups <= variables:
-        raise ValueError(f"groups: got {groups} of {variables} variables; expected at least 2, none of them empty")
+    if not 1 <= groups <= variables:
+        raise ValueError(f"groups: got {groups} of {variables} variables; expected at least 1, none of them empty")
     move = LogisticMixture(logistics) if logistics else AFFINE
     halves = [half for half in (range(dim // 2), range(dim // 2, dim)) if half]
     parts: list[Bijection] = []

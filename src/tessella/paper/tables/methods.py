@@ -64,12 +64,19 @@ def fit_method(job: Job) -> Fitted:
 def passes(method: str, model: Mapping[str, Any], variables: int) -> int:
     """How many networks are asked one after another, each with the answers of those before, to draw a row."""
     if method in ("voronoi", "simplex", "binary-argmax"):
-        return int(model["blocks"] if "blocks" in model else model["density"]["blocks"])
+        return _couplings(model.get("density", model), variables)
     if method == "blocks":
         return min(int(model["groups"]), variables)
     if method in ("transformer", "autoregressive"):
         return variables
     return int(model.get("layers", 1)) if method == "discrete-flow" else 1
+
+
+def _couplings(flow: Mapping[str, Any], variables: int) -> int:
+    """Of half of the coordinates of each group of variables, or of the blocks of all others."""
+    if flow["kind"] == "groups":
+        return 2 * int(flow["sweeps"]) * min(int(flow["groups"]), variables)
+    return int(flow["blocks"])
 
 
 def _fit_network(job: Job) -> Fitted:
