@@ -91,7 +91,7 @@ def _legend(figure: "Figure", panels: list["Axes"]) -> None:
     found = {name: line for axes in panels for line, name in zip(*axes.get_legend_handles_labels(), strict=True)}
     names = sorted(found, key=lambda name: (name == FLOOR, list(found).index(name)))
     lines = [found[name] for name in names]
-    figure.legend(lines, names, loc="outside lower center", ncols=4, frameon=False, fontsize=9)
+    figure.legend(lines, names, loc="outside lower center", ncols=3, frameon=False, fontsize=9)
 
 
 def _lines(axes: "Axes", records: list[Record], key: str) -> None:
