@@ -43,13 +43,13 @@ KEYS |= {
     "exact",
 }
 KEYS |= {"curve", "iw_curve", "model", "training", "matmul_precision", "simulated", "stopped", "test_rows_available"}
-FLOW = {"model.density.sweeps": 1, "model.density.groups": 2, "model.density.width": 8, "model.density.layers": 1}
-FLOW |= {"model.noise.blocks": 1, "model.noise.width": 8}
+NETWORKS = {"model.density.width": 8, "model.density.layers": 1, "model.noise.blocks": 1, "model.noise.width": 8}
+HALVES, GROUPS = {"model.density.blocks": 2}, {"model.density.sweeps": 1, "model.density.groups": 2}
 TRAINING = {"training.validation_rows": 40, "training.batch_size": 32}
 SMALL = {
-    "voronoi": FLOW | TRAINING | {"model.cells.dim": 2},
-    "simplex": FLOW | TRAINING,
-    "binary-argmax": FLOW | TRAINING,
+    "voronoi": HALVES | NETWORKS | TRAINING | {"model.cells.dim": 2},
+    "simplex": GROUPS | NETWORKS | TRAINING,
+    "binary-argmax": GROUPS | NETWORKS | TRAINING,
     "discrete-flow": TRAINING | {"model.layers": 2, "model.width": 8},
     "blocks": TRAINING | {"model.layers": 1, "model.width": 8, "model.groups": 3},
     "transformer": TRAINING | {"model.layers": 1, "model.width": 8},
@@ -221,12 +221,13 @@ def test_published_values_below_the_floor_are_known():
 
 
 def test_sampling_speed_counts_passes_and_rows(monkeypatch):
-    methods = ("voronoi", "blocks", "transformer")
+    methods = ("voronoi", "simplex", "blocks", "transformer")
     for name in methods:
-        monkeypatch.setitem(DIFFERENCES, ("best", "nursery", name), SMALL[name])
+        before = DIFFERENCES.get(("best", "nursery", name), {})
+        monkeypatch.setitem(DIFFERENCES, ("best", "nursery", name), {**before, **SMALL[name]})
     monkeypatch.setattr(speed, "METHODS", [(method, "best") for method in methods])
     record = measure_sampling("nursery", rows=(1, 20), accelerator="cpu", seed=0)
-    assert [one["passes"] for one in record["measured"]] == [2 * SMALL["voronoi"]["model.density.groups"], 3, 8]
+    assert [one["passes"] for one in record["measured"]] == [2, 4, 3, 8]
     assert all(value > 0 for one in record["measured"] for value in one["rows_per_second"])
 
 

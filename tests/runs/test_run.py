@@ -54,8 +54,8 @@ def test_a_start_from_a_mixture_is_near_what_counting_gives(blocks, tmp_path):
 
 @pytest.mark.parametrize("logistics", [0, 3])
 def test_couplings_across_variables_train(logistics, tmp_path):
-    tiny = {"density.across": True, "density.logistics": logistics, "density.width": 8, "noise.width": 8}
-    model = changed(SMALL["voronoi"].model, tiny)
+    tiny = {"density.logistics": logistics, "density.width": 8, "noise.width": 8}
+    model = changed(SMALL["voronoi"].model, {"density": "coupling", "density.blocks": 4, "density.across": True} | tiny)
     training = replace(TRAINING, steps=3, batch_size=32, learning_rate=2e-3)
     run, result = train_run(RunConfig(DataConfig("nursery"), model, training), NURSERY, tmp_path)
     assert result.best_validation < 100

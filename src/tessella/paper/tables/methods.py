@@ -74,7 +74,7 @@ def passes(method: str, model: Mapping[str, Any], variables: int) -> int:
 
 def _couplings(flow: Mapping[str, Any], variables: int) -> int:
     """Of half of the coordinates of each group of variables, or of the blocks of all others."""
-    if flow["kind"] == "groups":
+    if "sweeps" in flow:
         return 2 * int(flow["sweeps"]) * min(int(flow["groups"]), variables)
     return int(flow["blocks"])
 
