@@ -15,7 +15,7 @@ from tessella.cli import main
 
 LEGACY = Path(__file__).parent.parent / "legacy" / "0.1.0" / "run"
 PROGRAM = [sys.executable, "-c", "from tessella.cli import main; main()"]
-SMALL = ["--preset", "small", "--density.blocks", "2", "--density.width", "16", "--noise.width", "16", "--no-progress"]
+SMALL = ["--preset", "small", "--density.groups", "2", "--density.width", "16", "--noise.width", "16", "--no-progress"]
 SMALL += ["--cells.squashing", "softsign", "--cells.placement", "profiles"]  # the paper's profile, a loose bound
 
 
@@ -87,7 +87,7 @@ def test_a_table_of_ones_own_is_trained_and_evaluated(method, tmp_path):
     """Categories and a number, by the recipe that is the same on all tables, made small."""
     (tmp_path / "shop.csv").write_text(OWN)
     small = [
-        "--density.blocks",
+        "--density.groups",
         "1",
         "--density.width",
         "8",
