@@ -21,7 +21,7 @@ def find_table(data: "DataConfig", encoding: "Encoding | None" = None) -> "Table
 
     path = Path(data.name)
     if path.suffix.lower() not in KINDS:
-        return load_table(data.name, simulated=data.simulated)
+        return load_table(data.name, simulated=data.simulated, joined=data.joined)
     return _own_table(path, encoding)
 
 

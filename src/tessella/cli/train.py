@@ -25,8 +25,10 @@ class TrainCommand:
     method: Trained = "voronoi"
     """A dequantizer with a flow behind it, or an exact network. What only counts is in `tessella reproduce tables`."""
     preset: Preset = "best"
-    """best: what docs/results.md was made with, for a GPU; affine: the same with affine couplings; mixture-start: from
-    a fitted mixture of categoricals, on a CPU; small: from scratch, on a CPU; paper: the published architecture."""
+    """best: what docs/results.md was made with, for a GPU; joined: columns that say one thing together are one
+    variable (connect4, forests, pokerhands); affine: the same as best with affine couplings; mixture-start:
+    from a fitted mixture of categoricals, on a CPU; small: from scratch, on a CPU; paper: the published architecture.
+    """
     change: Annotated[tuple[str, ...], tyro.conf.arg(name="set")] = ()
     """Parts to take from another kind, e.g. --set cells=laguerre; their fields are then listed here."""
     out: Path | None = None
@@ -83,7 +85,7 @@ def _train_into(out: Path, run: TrainCommand) -> None:
     from tessella.training import RunFolder
     from tessella.training.processes import own_rank
 
-    data = DataConfig(run.data, run.simulated)
+    data = DataConfig(run.data, run.simulated, joined=run.preset == "joined")
     table = find_table(data)
     training = replace(run.training, time_budget=60 * run.minutes) if run.minutes else run.training
     config = RunConfig(data, run.model, training, run.preset)

@@ -36,6 +36,8 @@ class DataConfig:
     """A table (`tessella data list`), quantized-NAME for a 2-D toy of 91 x 91 categories, or a CSV or Parquet file."""
     simulated: bool = False
     """pokerhands: simulate the hands (their distribution is known) instead of reading the file."""
+    joined: bool = False
+    """connect4, forests, pokerhands: columns that say one thing together are one, see `load_table`."""
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,7 @@ def tables(
         method: a dequantizer with the preset's density, a baseline of the paper, or what one would use instead.
         simulated: pokerhands: simulate the hands (their distribution is known) instead of reading the file.
         preset: best: our choices, dequantizers learned from scratch, for a GPU; affine: the same with affine couplings;
+            joined: on connect4, forests and pokerhands, columns that say one thing together are one variable;
             mixture-start: Voronoi from a fitted mixture of categoricals, on a CPU; small: Voronoi or autoregressive
             from scratch, on a CPU; paper: the published architecture and budget, for a GPU.
         effort: how long, on what, from which seed; the splits are fixed.
@@ -54,7 +55,7 @@ def tables(
             f"ablation, variant, set: got {ablation!r}, {variant!r} and {len(change)} changes; expected a group and a "
             "variant together, and both where fields are changed, so that the record says what it is"
         )
-    rows = DataConfig(data, simulated)
+    rows = DataConfig(data, simulated, joined=preset == "joined")
     task = TableTask(rows, method, preset, test_rows, samples, parse_changes(change), **vars(effort))
     name = re.sub("[^a-z0-9]+", "-", f"{ablation} {variant} {task.name}".lower()).strip("-")
     record = run_table(task, out / name)

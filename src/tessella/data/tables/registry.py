@@ -9,6 +9,7 @@ from tessella.data import reading
 from tessella.data.forms import COMPACT, Entry, Extent, Form
 from tessella.data.reading import RawFile
 from tessella.data.tables import parsing
+from tessella.data.tables.joining import Joint, joined, one_hot, pairs, stacks
 from tessella.data.tables.parsing import Coded
 
 _UCI = "https://archive.ics.uci.edu"
@@ -23,12 +24,18 @@ class TableEntry(Entry[Coded]):
         percent: of the rows for training and validation; the rest is the test.
         entropy_floor: see `Table`.
         simulate: simulates (rows, seed) where the distribution is known.
+        joints: columns that say one thing together, as the description of the data set has it.
     """
 
     seed: int
     percent: tuple[int, int] = (80, 10)
     entropy_floor: float | None = None
     simulate: Callable[[int, int], Coded] | None = None
+    joints: tuple[Joint, ...] = ()
+
+    def joined(self, coded: Coded) -> Coded:
+        """The same rows, `joints` as one column each."""
+        return joined(coded, self.joints)
 
     def read(self, form: Form[Coded], paths: tuple[Path, ...], seed: int = 0) -> Coded:
         contents = reading.read_compact(paths[0]) if form.compact else tuple(map(reading.read_raw, paths, form.files))
@@ -61,6 +68,7 @@ TABLES: dict[str, TableEntry] = {
         ),
         seed=123,
         entropy_floor=log(67_557),  # all rows differ
+        joints=tuple(Joint(f"file {file}", 6 * i, stacks(6, pieces=(1, 2))) for i, file in enumerate("abcdefg")),
     ),
     "forests": TableEntry(
         source=f"UCI Covertype (Blackard, 1998), {_UCI}/dataset/31/covertype",
@@ -74,6 +82,10 @@ TABLES: dict[str, TableEntry] = {
             ),
         ),
         seed=678,
+        joints=(
+            Joint("Wilderness_Area", 10, one_hot(4), tuple(f"{k + 1}" for k in range(4))),
+            Joint("Soil_Type", 14, one_hot(40), tuple(f"{k + 1}" for k in range(40))),
+        ),
     ),
     "mushroom": TableEntry(
         source=f"UCI Mushroom (donated by Schlimmer, 1987), {_UCI}/dataset/73/mushroom",
@@ -122,6 +134,7 @@ TABLES: dict[str, TableEntry] = {
         seed=567,
         entropy_floor=log(52 * 51 * 50 * 49 * 48),  # the entropy of an ordered deal
         simulate=parsing.simulate,
+        joints=tuple(Joint(f"card {i + 1}", 2 * i, pairs(4, 13)) for i in range(5)),
     ),
     "uscensus90": TableEntry(
         source=f"UCI US Census Data 1990 (Meek, Thiesson and Heckerman, 2001), {_UCI}/dataset/116/us+census+data+1990",

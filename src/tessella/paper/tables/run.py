@@ -58,7 +58,7 @@ def recipe_of(task: TableTask) -> Recipe:
 
 def run_table(task: TableTask, folder: Path) -> dict[str, Any]:
     """Fit, evaluate, audit; the record. A value below the floor by more than three standard errors is an error."""
-    table = load_table(task.data.name, simulated=task.data.simulated)
+    table = load_table(task.data.name, simulated=task.data.simulated, joined=task.data.joined)
     job = Job(task.data, table, task.preset, recipe_of(task), folder, task.minutes, task.steps)
     with matmul_precision(task.precision):
         fitted = fit_method(job)
