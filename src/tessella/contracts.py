@@ -18,7 +18,7 @@ from typing import Any, Protocol, Self, runtime_checkable
 import torch
 from torch import Tensor
 
-__all__ = ["Batch", "Bound", "Examples", "Indexing", "Likelihood", "Source", "Stream", "Trainable"]
+__all__ = ["Batch", "Bound", "Examples", "Indexing", "Likelihood", "Regions", "Source", "Stream", "Trainable"]
 
 Batch = tuple[Tensor, ...]  # of static shapes, (B, ...) each
 
@@ -144,4 +144,19 @@ class Indexing(Protocol):
 
     def check_tables(self) -> None:
         """A ValueError, if what they say is impossible."""
+        ...
+
+
+class Regions(Protocol):
+    """What a density of points may know about the regions of the categories that they stand for: `Cells`."""
+
+    counts: tuple[int, ...]
+    dim: int
+
+    def quantize(self, x: Tensor) -> Tensor:
+        """The code of the region that holds each point: (*batch, N, D) -> (*batch, N)."""
+        ...
+
+    def centre(self, codes: Tensor) -> Tensor:
+        """A point well inside each region: (*batch, N) -> (*batch, N, D)."""
         ...

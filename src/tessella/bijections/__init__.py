@@ -4,6 +4,7 @@ from tessella.bijections.actnorm import ActNorm
 from tessella.bijections.affine import CellAffine, ContextAffine
 from tessella.bijections.base import Bijection, BijectionTransform
 from tessella.bijections.cell import CellBijection
+from tessella.bijections.cell_coupling import CellBumps, CellCoupling
 from tessella.bijections.chain import Chain, Invert
 from tessella.bijections.continuous import ContinuousFlow
 from tessella.bijections.coupling import Coupling, VariableCoupling, partitions, variable_groups, variable_halves
@@ -23,6 +24,8 @@ __all__ = [
     "BijectionTransform",
     "CellAffine",
     "CellBijection",
+    "CellBumps",
+    "CellCoupling",
     "Chain",
     "ContextAffine",
     "ContinuousFlow",

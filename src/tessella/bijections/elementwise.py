@@ -71,18 +71,15 @@ class LogisticMixture(Elementwise):
 
     def forward(self, x: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
         *mixture, affine = self._split(c)
-        logit, log_slope = self._logit(x, *mixture)
+        logit, log_slope = mixture_logit(x, *mixture)
         y, log_scale = AFFINE.forward(logit, affine)
         return y, log_slope + log_scale
 
     def inverse(self, y: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
         *mixture, affine = self._split(c)
         logit, log_scale = AFFINE.inverse(y, affine)
-        x = self._solve(logit, *mixture)
-        again, log_slope = self._logit(x, *mixture)
-        zero = (again - logit) - (again - logit).detach()
-        x = x - zero * (-log_slope).exp().detach()  # Newton's step: nothing but its derivatives
-        return x, log_scale - self._logit(x, *mixture)[1]
+        x, log_slope = mixture_quantile(logit, *mixture)
+        return x, log_scale - log_slope
 
     def _split(self, c: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """log w, m, log r, (*batch, M, n) each, and the affine map's coefficients."""
@@ -94,21 +91,31 @@ class LogisticMixture(Elementwise):
         )
         return weight.log_softmax(-2), centre + start[:, None], bounded_log_scale(raw), affine
 
-    def _logit(self, x: Tensor, log_weight: Tensor, centre: Tensor, log_scale: Tensor) -> tuple[Tensor, Tensor]:
-        """logit F(x), and the logarithm of its slope F' / (F (1 - F))."""
-        z = (x[..., None, :] - centre) * (-log_scale).exp()
-        below, above = logsigmoid(z), logsigmoid(-z)
-        log_below, log_above = (log_weight + below).logsumexp(-2), (log_weight + above).logsumexp(-2)
-        log_density = (log_weight + below + above - log_scale).logsumexp(-2)
-        return log_below - log_above, log_density - log_below - log_above
 
-    @torch.no_grad()
-    def _solve(self, logit: Tensor, log_weight: Tensor, centre: Tensor, log_scale: Tensor) -> Tensor:
-        """The x with this logit F(x)."""
-        alone = centre + log_scale.exp() * logit[..., None, :]
-        low, high = alone.amin(-2), alone.amax(-2)
-        for _ in range(8 - round(log2(torch.finfo(logit.dtype).eps))):  # to the last digit
-            middle = (low + high) / 2
-            beyond = self._logit(middle, log_weight, centre, log_scale)[0] > logit
-            low, high = torch.where(beyond, low, middle), torch.where(beyond, middle, high)
-        return (low + high) / 2
+def mixture_logit(x: Tensor, log_weight: Tensor, centre: Tensor, log_scale: Tensor) -> tuple[Tensor, Tensor]:
+    """logit F(x), (*batch, n), and the logarithm of its slope F' / (F (1 - F)); log w, m, log r (*batch, M, n)."""
+    z = (x[..., None, :] - centre) * (-log_scale).exp()
+    below, above = logsigmoid(z), logsigmoid(-z)
+    log_below, log_above = (log_weight + below).logsumexp(-2), (log_weight + above).logsumexp(-2)
+    log_density = (log_weight + below + above - log_scale).logsumexp(-2)
+    return log_below - log_above, log_density - log_below - log_above
+
+
+def mixture_quantile(logit: Tensor, log_weight: Tensor, centre: Tensor, log_scale: Tensor) -> tuple[Tensor, Tensor]:
+    """The x with this logit F(x), (*batch, n), and the logarithm of the slope of logit F there."""
+    x = _solve(logit, log_weight, centre, log_scale)
+    again, log_slope = mixture_logit(x, log_weight, centre, log_scale)
+    zero = (again - logit) - (again - logit).detach()
+    x = x - zero * (-log_slope).exp().detach()  # Newton's step: nothing but its derivatives
+    return x, mixture_logit(x, log_weight, centre, log_scale)[1]
+
+
+@torch.no_grad()
+def _solve(logit: Tensor, log_weight: Tensor, centre: Tensor, log_scale: Tensor) -> Tensor:
+    alone = centre + log_scale.exp() * logit[..., None, :]
+    low, high = alone.amin(-2), alone.amax(-2)
+    for _ in range(8 - round(log2(torch.finfo(logit.dtype).eps))):  # to the last digit
+        middle = (low + high) / 2
+        beyond = mixture_logit(middle, log_weight, centre, log_scale)[0] > logit
+        low, high = torch.where(beyond, low, middle), torch.where(beyond, middle, high)
+    return (low + high) / 2

@@ -5,6 +5,7 @@ from tessella.densities.base import Density
 from tessella.densities.cell_mixture import CellMixture
 from tessella.densities.configs import (
     BlockOptions,
+    CellCouplingConfig,
     CouplingConfig,
     DensityConfig,
     DimensionwiseMixtureConfig,
@@ -31,6 +32,7 @@ __all__ = [
     "Ball",
     "BlockOptions",
     "BlockParts",
+    "CellCouplingConfig",
     "CellMixture",
     "CouplingConfig",
     "Density",

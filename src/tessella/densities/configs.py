@@ -21,8 +21,17 @@ from tessella.bijections import (
 )
 from tessella.bijections.squashing import Profile, profile_of
 from tessella.configs import Choice
+from tessella.contracts import Regions
 from tessella.densities.base import Density
-from tessella.densities.couplings import BlockParts, flat_couplings, flat_flow, group_flow, token_flow
+from tessella.densities.couplings import (
+    BlockParts,
+    CellFlow,
+    flat_couplings,
+    flat_flow,
+    group_couplings,
+    group_flow,
+    token_flow,
+)
 from tessella.densities.dimensionwise import DimensionwiseMixture
 from tessella.densities.disjoint import DisjointMixture
 from tessella.densities.flow import Flow
@@ -47,8 +56,14 @@ class DensityConfig(Choice, ABC):
     """Whether its networks take the variables of a row as tokens, rather than one vector; noise does likewise."""
 
     @abstractmethod
-    def build(self, event: tuple[int, ...], fast: bool = False) -> Density:
-        """The density of points of this shape; fast: see `Transformer`."""
+    def build(self, event: tuple[int, ...], fast: bool = False, regions: Regions | None = None) -> Density:
+        """The density of points of this shape.
+
+        Args:
+            event: shape of the points.
+            fast: see `Transformer`.
+            regions: of the variables, for densities that know them; None where there are none, or not only those.
+        """
 
 
 @dataclass(frozen=True)
@@ -72,7 +87,7 @@ class CouplingConfig(DensityConfig, kind="coupling"):
     base: Literal["gaussian", "student"] = "gaussian"
     """Base density."""
 
-    def build(self, event: tuple[int, ...], fast: bool = False) -> Density:
+    def build(self, event: tuple[int, ...], fast: bool = False, regions: Regions | None = None) -> Density:
         return token_flow(
             BASES[self.base](event),
             self.blocks,
@@ -103,10 +118,41 @@ class GroupCouplingConfig(DensityConfig, kind="groups"):
     base: Literal["gaussian", "student"] = "gaussian"
     """Base density."""
 
-    def build(self, event: tuple[int, ...], fast: bool = False) -> Density:
+    def build(self, event: tuple[int, ...], fast: bool = False, regions: Regions | None = None) -> Density:
         groups = min(self.groups, event[0])
         sizes = self.sweeps, groups, self.width, self.layers
         return group_flow(BASES[self.base](event), *sizes, fast, self.logistics)
+
+
+@dataclass(frozen=True)
+class CellCouplingConfig(DensityConfig, kind="cells"):
+    """A flow over the variables of a row (N, D) that knows their cells.
+
+    First groups of variables move in turn, by mixtures with a bump in every cell, given the cells of the groups
+    after them; then as `GroupCouplingConfig` has it.
+    """
+
+    tokens = True
+    groups: int = 4
+    """Of variables, in a sweep."""
+    components: int = 16
+    """Of each group's mixture; in each of them its variables are independent, given all others."""
+    sweeps: int = 0
+    """Further sweeps over groups, other ones each time, by couplings that know no cells."""
+    width: int = 64
+    """Width of the networks, and size of the embedding of a cell."""
+    layers: int = 2
+    """Attention layers of each network."""
+    logistics: int = 4
+    """In further sweeps, coordinates move by the distribution function of a mixture of so many logistics."""
+
+    def build(self, event: tuple[int, ...], fast: bool = False, regions: Regions | None = None) -> Density:
+        variables, dim = event
+        if regions is None:
+            raise ValueError("density: got 'cells' for a table with numbers; expected categories only, or 'groups'")
+        groups, sweeps = min(self.groups, variables), range(1, self.sweeps + 1)
+        rest = group_couplings(variables, dim, sweeps, groups, self.width, self.layers, fast, self.logistics)
+        return CellFlow(BASES["logistic"](event), regions, groups, self.width, self.layers, fast, self.components, rest)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,7 +197,7 @@ class FlatCouplingConfig(BlockOptions, DensityConfig, kind="flat"):
     base: Literal["gaussian", "student"] = "gaussian"
     """Base density."""
 
-    def build(self, event: tuple[int, ...], fast: bool = False) -> Density:
+    def build(self, event: tuple[int, ...], fast: bool = False, regions: Regions | None = None) -> Density:
         return flat_flow(BASES[self.base](event), self.blocks, self.width, self.layers, self.parts)
 
 
@@ -168,7 +214,7 @@ class SplineConfig(DensityConfig, kind="spline"):
     bins: int = 8
     """Pieces of each monotonic spline on [-5, 5]; outside it is the identity."""
 
-    def build(self, event: tuple[int, ...], fast: bool = False) -> Density:
+    def build(self, event: tuple[int, ...], fast: bool = False, regions: Regions | None = None) -> Density:
         spline = spline_density(event, self.transforms, [self.width] * self.layers, self.bins)
         norm: Bijection = ActNorm((prod(event),))
         return Flow(spline, norm if len(event) == 1 else Flattened(norm))
@@ -181,7 +227,7 @@ class GaussianMixtureConfig(DensityConfig, kind="gaussian-mixture"):
     components: int = 16
     """Of the mixture."""
 
-    def build(self, event: tuple[int, ...], fast: bool = False) -> Density:
+    def build(self, event: tuple[int, ...], fast: bool = False, regions: Regions | None = None) -> Density:
         return GaussianMixture(self.components, *event)
 
 
@@ -210,7 +256,7 @@ class DisjointConfig(BlockOptions, DensityConfig, ABC):
     def mixture(self, dim: int) -> Density:
         """The cells and what is inside them, without the blocks before."""
 
-    def build(self, event: tuple[int, ...], fast: bool = False) -> Flow:
+    def build(self, event: tuple[int, ...], fast: bool = False, regions: Regions | None = None) -> Flow:
         (dim,) = event
         blocks = flat_couplings(dim, self.blocks, self.width, self.layers, parts=self.parts) or [ActNorm((dim,))]
         return Flow(self.mixture(dim), Chain(*blocks))

@@ -1,15 +1,18 @@
 """The flows of this project, assembled from bijections and networks."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
 from tessella.bijections import (
     AFFINE,
     ActNorm,
     Bijection,
+    CellBumps,
+    CellCoupling,
     Chain,
     ContextAffine,
     Coupling,
@@ -23,6 +26,7 @@ from tessella.bijections import (
     variable_groups,
     variable_halves,
 )
+from tessella.contracts import Regions
 from tessella.densities.base import Density
 from tessella.densities.flow import Flow
 from tessella.nets import MLP, Transformer
@@ -116,19 +120,75 @@ def group_flow(
         logistics: see `token_flow`.
     """
     variables, dim = base.event_shape
-    if not 1 <= groups <= variables:
-        raise ValueError(f"groups: got {groups} of {variables} variables; expected at least 1, none of them empty")
+    return Flow(base, Chain(*group_couplings(variables, dim, range(sweeps), groups, width, layers, fast, logistics)))
+
+
+def group_couplings(
+    variables: int, dim: int, sweeps: range, groups: int, width: int, layers: int, fast: bool, logistics: int
+) -> list[Bijection]:
+    """The couplings of `group_flow`, of some of its sweeps, which have groups of their own."""
+    _check_groups(groups, variables)
     move = LogisticMixture(logistics) if logistics else AFFINE
     halves = [half for half in (range(dim // 2), range(dim // 2, dim)) if half]
     parts: list[Bijection] = []
-    for sweep in range(sweeps):
+    for sweep in sweeps:
         parts.append(ActNorm((variables, dim)))
         for group in variable_groups(variables, groups, sweep):
             for half in halves:
                 outputs = move.coefficients * len(half)
                 net = Transformer(dim, outputs, width, layers, positions=variables, fast=fast)
                 parts.append(VariableCoupling(group, half, net, variables, move))
-    return Flow(base, Chain(*parts))
+    return parts
+
+
+def _check_groups(groups: int, variables: int) -> None:
+    if not 1 <= groups <= variables:
+        raise ValueError(f"groups: got {groups} of {variables} variables; expected at least 1, none of them empty")
+
+
+class CellFlow(Flow):
+    """A flow whose first couplings are `CellCoupling`s, one group of variables after another, over the same bumps.
+
+    Group G_i moves given the cells of the groups after it, and noise, which the groups before have become. Further
+    sweeps (`group_flow`) are for what the variables of a group have in common.
+
+    Args:
+        base: of the tokens; logistic, to which the bumps are carried.
+        regions: of the variables.
+        groups: of variables.
+        width, layers: of each network.
+        fast: see `Transformer`.
+        components: see `CellCoupling`.
+        rest: further bijections.
+    """
+
+    def __init__(
+        self,
+        base: Density,
+        regions: Regions,
+        groups: int,
+        width: int,
+        layers: int = 2,
+        fast: bool = False,
+        components: int = 1,
+        rest: Sequence[Bijection] = (),
+    ):
+        variables, dim = base.event_shape
+        _check_groups(groups, variables)
+        bumps, parts = CellBumps(regions), list[Bijection]()
+        left = set(range(variables))
+        for group in variable_groups(variables, groups, 0):
+            left -= {*group}
+            net = Transformer(dim + width, width, width, layers, positions=variables, fast=fast)
+            own = components if len(group) > 1 else 1
+            parts.append(CellCoupling(bumps, group, sorted(left), net, width, width, own))
+        super().__init__(base, Chain(*parts, *rest))
+        self.bumps = bumps
+
+    @torch.no_grad()
+    def initialize(self, x: Tensor, context: Tensor | None = None) -> None:
+        self.bumps.start(x)
+        super().initialize(x, context)
 
 
 def conditional_flow(

@@ -78,9 +78,9 @@ class ConditionalNoise(NoiseConfig, kind="conditional"):
     """Width of the networks."""
     layers: int = 2
     """Layers of each network."""
-    base: Literal["gaussian", "student", "ball"] = "gaussian"
+    base: Literal["gaussian", "student", "ball", "logistic"] = "gaussian"
     """A Gaussian gathers around the anchor, a ball fills the cell evenly up to its walls, Student's t has the degrees
-    with which it neither vanishes nor grows there."""
+    with which it neither vanishes nor grows there; logistic noise is what densities that know the cells have there."""
     context: int = 32
     """Size of the embeddings of categories."""
 

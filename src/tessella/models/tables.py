@@ -87,7 +87,8 @@ class FlowConfig(TableConfig, kind="flow"):
     def build(self, shape: TableShape) -> SemiDiscrete:
         geometry = self.cells.build(shape.counts, self.density.least_dim)
         dequantizer = _dequantizer(geometry, self.noise, shape, self.density.tokens, self.fast)
-        density = self.density.build((shape.variables, dequantizer.cells.dim), self.fast)
+        regions = None if shape.numbers else geometry
+        density = self.density.build((shape.variables, geometry.dim), self.fast, regions)
         return SemiDiscrete(dequantizer, density, self.train_samples, self.validation_samples)
 
     def start(self, shape: TableShape, train: Batch, validation: Batch, options: StartOptions | None = None) -> Started:

@@ -40,7 +40,9 @@ def load_table(
         raise ValueError(f"table {name!r}: not known; expected one of {', '.join(known)}")
     if joined and not (name in TABLES and TABLES[name].joints):
         able = [other for other, entry in TABLES.items() if entry.joints]
-        raise ValueError(f"joined: no columns of {name!r} are known to say one thing; expected one of {', '.join(able)}")
+        raise ValueError(
+            f"joined: no columns of {name!r} are known to say one thing; expected one of {', '.join(able)}"
+        )
     if name in QUANTIZED:
         if rows is not None:
             raise ValueError(f"rows: got {rows}; expected None for a quantized toy, which always has the same number")

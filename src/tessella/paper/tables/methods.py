@@ -73,9 +73,10 @@ def passes(method: str, model: Mapping[str, Any], variables: int) -> int:
 
 
 def _couplings(flow: Mapping[str, Any], variables: int) -> int:
-    """Of half of the coordinates of each group of variables, or of the blocks of all others."""
+    """Of groups of variables that know cells, or of half of the coordinates of each group, or of all variables."""
     if "sweeps" in flow:
-        return 2 * int(flow["sweeps"]) * min(int(flow["groups"]), variables)
+        knowing = 1 if flow.get("kind") == "cells" else 0
+        return (knowing + 2 * int(flow["sweeps"])) * min(int(flow["groups"]), variables)
     return int(flow["blocks"])
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from tessella.configs import changed
-from tessella.densities import CouplingConfig, FlatCouplingConfig, GroupCouplingConfig
+from tessella.densities import CellCouplingConfig, CouplingConfig, FlatCouplingConfig
 from tessella.dequantizers import BinaryConfig, ConditionalNoise, SimplexConfig, VoronoiConfig
 from tessella.models import (
     AutoregressiveConfig,
@@ -36,9 +36,9 @@ class Recipe:
 
 
 FLOW = FlowConfig(
-    cells=VoronoiConfig(dim=2),
-    noise=ConditionalNoise(blocks=4, width=64),
-    density=GroupCouplingConfig(sweeps=2, groups=4, width=128, logistics=4),
+    cells=VoronoiConfig(dim=2, spread=0.1),
+    noise=ConditionalNoise(blocks=1, width=64, layers=1, base="logistic"),
+    density=CellCouplingConfig(groups=4, components=16, width=128),
     fast=True,
 )
 FLOW_TRAINING = TrainingConfig(steps=20_000, batch_size=512, learning_rate=5e-3, optimizer="muon")
@@ -55,7 +55,7 @@ def _flows(model: FlowConfig, training: TrainingConfig) -> dict[Method, Recipe]:
 
 
 # The preset `best`: what each method is on every table. Flows are learned through the cells by gradients from a start
-# that is no fitted model; their couplings move a group of columns given all others, by mixtures of logistics.
+# that is no fitted model; their couplings move a group of columns given the cells of others.
 BEST: dict[Method, Recipe] = {
     **_flows(FLOW, FLOW_TRAINING),
     "discrete-flow": Recipe(DiscreteFlowConfig(), TRAINING),
@@ -71,30 +71,6 @@ BEST: dict[Method, Recipe] = {
 }
 # PokerHands: no two cards are the same, which few rows of a small batch have anything to say about.
 LARGE_BATCH = {"training.batch_size": 4096}
-# Flows as they were before groups of columns: couplings move half of every column's coordinates given the other half.
-# Their long runs are the best on these tables so far.
-HALVES: dict[str, Any] = {
-    "model.cells.dim": 6,
-    "model.density": "coupling",
-    "model.density.blocks": 8,
-    "model.density.width": 128,
-    "model.density.logistics": 4,
-    "model.density.linear": True,
-    "training.optimizer": "adam",
-    "training.learning_rate": 3e-3,
-    "training.compile": "fuse",
-}
-# On PokerHands half of a card's coordinates, which tells the card, has nothing to say to the other half: in turn, half
-# of the variables move whole.
-ACROSS = {
-    **HALVES,
-    "model.cells.dim": 2,
-    "model.density.across": True,
-    "model.density.logistics": 8,
-    "training.optimizer": "muon",
-    "training.learning_rate": 5e-3,
-    **LARGE_BATCH,
-}
 # Few rows: larger networks learn them by heart. On Mushroom, validation NLL after minutes: 9.077, with 128 x 3 9.099.
 SMALL_NETWORK = {
     "model.width": 48,
@@ -139,9 +115,9 @@ MIXTURE_START: dict[Method, Recipe] = {"voronoi": Recipe(MixtureStartConfig(), r
 SMALL: dict[Method, Recipe] = {
     **_flows(
         FlowConfig(
-            cells=VoronoiConfig(dim=2),
-            noise=ConditionalNoise(width=32, layers=1),
-            density=GroupCouplingConfig(sweeps=1, groups=4, width=32, layers=1, logistics=4),
+            cells=VoronoiConfig(dim=2, spread=0.1),
+            noise=ConditionalNoise(blocks=1, width=32, layers=1, base="logistic"),
+            density=CellCouplingConfig(groups=4, components=8, width=32, layers=1),
         ),
         TrainingConfig(
             steps=3_000,
@@ -192,11 +168,14 @@ RECIPES: dict[Preset, dict[Method, Recipe]] = {
     "small": SMALL,
     "paper": PAPER,
 }
+FLOWS: tuple[Method, ...] = ("voronoi", "simplex", "binary-argmax")
+MORE_GROUPS = {"model.density.groups": 8}  # of many columns
 # What differs on some tables, written as on the command line (--set model.cells.dim=2).
 DIFFERENCES: dict[tuple[Preset, str, Method], Mapping[str, Any]] = {
+    **{("best", data, flow): MORE_GROUPS for data in ("connect4", "forests", "uscensus90") for flow in FLOWS},
+    **{(preset, "pokerhands", flow): LARGE_BATCH for preset in ("best", "joined") for flow in FLOWS},  # type: ignore[misc]
     ("best", "connect4", "blocks"): {"model.dropout": 0.1},
     ("best", "forests", "mixture"): {"model.components": (50,)},
-    ("best", "forests", "voronoi"): {"model.cells.spread": 0.25},
     ("best", "pokerhands", "blocks"): {"model.groups": 5, **LARGE_BATCH},
     ("best", "pokerhands", "transformer"): LARGE_BATCH,
     ("best", "connect4", "autoregressive"): {
@@ -227,11 +206,15 @@ DIFFERENCES: dict[tuple[Preset, str, Method], Mapping[str, Any]] = {
         "model.orders": 1,
         **LARGE_BATCH,
     },
-    ("best", "connect4", "voronoi"): HALVES,
-    ("best", "mushroom", "voronoi"): HALVES,
-    ("best", "pokerhands", "voronoi"): ACROSS,
-    # Tails that reach the walls: see the ablation.
-    ("best", "nursery", "voronoi"): {**HALVES, "model.noise.base": "student"},
+    ("joined", "connect4", "autoregressive"): {"model.width": 256, "model.layers": 5, "model.orders": 32},
+    ("joined", "forests", "autoregressive"): {
+        "model.width": 256,
+        "model.dropout": 0.05,
+        "model.orders": 8,
+        "training.batch_size": 1024,
+    },
+    ("joined", "forests", "mixture"): {"model.components": (50,)},
+    ("joined", "pokerhands", "transformer"): LARGE_BATCH,
     ("mixture-start", "nursery", "voronoi"): {"model.components": 1},  # the complete grid: its columns are independent
 }
 
