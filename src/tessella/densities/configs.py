@@ -137,6 +137,8 @@ class CellCouplingConfig(DensityConfig, kind="cells"):
     """Of variables, in a sweep."""
     components: int = 16
     """Of each group's mixture; in each of them its variables are independent, given all others."""
+    dropout: float = 0.0
+    """Share of what each block of a network that knows cells adds that is left out in training; for small tables."""
     sweeps: int = 0
     """Further sweeps over groups, other ones each time, by couplings that know no cells."""
     width: int = 64
@@ -152,7 +154,17 @@ class CellCouplingConfig(DensityConfig, kind="cells"):
             raise ValueError("density: got 'cells' for a table with numbers; expected categories only, or 'groups'")
         groups, sweeps = min(self.groups, variables), range(1, self.sweeps + 1)
         rest = group_couplings(variables, dim, sweeps, groups, self.width, self.layers, fast, self.logistics)
-        return CellFlow(BASES["logistic"](event), regions, groups, self.width, self.layers, fast, self.components, rest)
+        return CellFlow(
+            BASES["logistic"](event),
+            regions,
+            groups,
+            self.width,
+            self.layers,
+            fast,
+            self.components,
+            self.dropout,
+            rest,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

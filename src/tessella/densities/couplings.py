@@ -159,6 +159,7 @@ class CellFlow(Flow):
         width, layers: of each network.
         fast: see `Transformer`.
         components: see `CellCoupling`.
+        dropout: share of what each block of a network adds that is left out in training.
         rest: further bijections.
     """
 
@@ -171,6 +172,7 @@ class CellFlow(Flow):
         layers: int = 2,
         fast: bool = False,
         components: int = 1,
+        dropout: float = 0.0,
         rest: Sequence[Bijection] = (),
     ):
         variables, dim = base.event_shape
@@ -179,7 +181,7 @@ class CellFlow(Flow):
         left = set(range(variables))
         for group in variable_groups(variables, groups, 0):
             left -= {*group}
-            net = Transformer(dim + width, width, width, layers, positions=variables, fast=fast)
+            net = Transformer(dim + width, width, width, layers, positions=variables, dropout=dropout, fast=fast)
             own = components if len(group) > 1 else 1
             parts.append(CellCoupling(bumps, group, sorted(left), net, width, width, own))
         super().__init__(base, Chain(*parts, *rest))

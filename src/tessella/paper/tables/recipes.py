@@ -170,10 +170,23 @@ RECIPES: dict[Preset, dict[Method, Recipe]] = {
 }
 FLOWS: tuple[Method, ...] = ("voronoi", "simplex", "binary-argmax")
 MORE_GROUPS = {"model.density.groups": 8}  # of many columns
+DROPOUT = {"connect4": 0.1, "mushroom": 0.2, "nursery": 0.2, "pokerhands": 0.1, "uscensus90": 0.2}
 # What differs on some tables, written as on the command line (--set model.cells.dim=2).
 DIFFERENCES: dict[tuple[Preset, str, Method], Mapping[str, Any]] = {
-    **{("best", data, flow): MORE_GROUPS for data in ("connect4", "forests", "uscensus90") for flow in FLOWS},
-    **{(preset, "pokerhands", flow): LARGE_BATCH for preset in ("best", "joined") for flow in FLOWS},  # type: ignore[misc]
+    **{
+        ("best", data, flow): {
+            **({"model.density.dropout": DROPOUT[data]} if data in DROPOUT else {}),
+            **(MORE_GROUPS if data in ("connect4", "forests", "uscensus90") else {}),
+            **(LARGE_BATCH if data == "pokerhands" else {}),
+        }
+        for data in ("connect4", "forests", "mushroom", "nursery", "pokerhands", "uscensus90")
+        for flow in FLOWS
+    },
+    **{("joined", "connect4", flow): {"model.density.dropout": DROPOUT["connect4"]} for flow in FLOWS},
+    **{
+        ("joined", "pokerhands", flow): {"model.density.dropout": DROPOUT["pokerhands"], **LARGE_BATCH}
+        for flow in FLOWS
+    },
     ("best", "connect4", "blocks"): {"model.dropout": 0.1},
     ("best", "forests", "mixture"): {"model.components": (50,)},
     ("best", "pokerhands", "blocks"): {"model.groups": 5, **LARGE_BATCH},
@@ -206,7 +219,12 @@ DIFFERENCES: dict[tuple[Preset, str, Method], Mapping[str, Any]] = {
         "model.orders": 1,
         **LARGE_BATCH,
     },
-    ("joined", "connect4", "autoregressive"): {"model.width": 256, "model.layers": 5, "model.orders": 32},
+    ("joined", "connect4", "autoregressive"): {
+        "model.width": 256,
+        "model.layers": 5,
+        "model.dropout": 0.2,
+        "model.orders": 32,
+    },
     ("joined", "forests", "autoregressive"): {
         "model.width": 256,
         "model.dropout": 0.05,
