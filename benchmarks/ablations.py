@@ -66,7 +66,7 @@ MORE_PROFILES = {
 HALVES = "model.density=coupling model.density.logistics=4 model.density.linear=true"
 SMALL_NETS = "model.density.width=32 model.density.layers=1"
 LEARNING_FLOW = (
-    "--data {data} --method voronoi --steps {steps} --accelerator cpu --threads 1 --test-rows 200",
+    "--data {data} --method voronoi --preset blind --steps {steps} --accelerator cpu --threads 1 --test-rows 200",
     "training.batch_size=64 training.validation_rows=300 training.learning_rate=5e-3 model.noise.blocks=2 "
     "model.noise.width=32 model.noise.layers=1 model.fast=false",
 )
@@ -98,6 +98,7 @@ OPTIMIZERS = {
     "Muon, 1.5e-2": f"{MUON}=1.5e-2",
     "Muon, 3e-2": f"{MUON}=3e-2",
 }
+KNOWING = "model.cells.dim=2 model.cells.spread=0.1 model.noise.base=logistic model.density=cells"
 COUPLINGS = {
     f"{what}, {optimizer}": f"{changes} {SMALL_NETS} training.optimizer={optimizer.lower()}"
     for optimizer in ("Adam", "Muon")
@@ -105,10 +106,12 @@ COUPLINGS = {
         "halves of coordinates, 4 dimensions": f"model.cells.dim=4 {HALVES} model.density.blocks=8",
         "4 groups of columns, 4 dimensions": "model.cells.dim=4 model.density=groups model.density.sweeps=1",
         "4 groups of columns, 2 dimensions": "model.cells.dim=2 model.density=groups model.density.sweeps=1",
+        "4 groups that know cells, 2 dimensions": f"{KNOWING} model.density.components=8",
+        "4 groups that know cells, 2 dimensions, 1 component": f"{KNOWING} model.density.components=1",
     }.items()
 }
 LARGE_FLOW = (
-    "--data forests --method voronoi --steps 4000 --test-rows 500 --accelerator cuda",
+    "--data forests --method voronoi --preset blind --steps 4000 --test-rows 500 --accelerator cuda",
     f"model.cells.dim=6 {HALVES} model.density.blocks=8 training.optimizer=adam training.learning_rate=3e-3 "
     "training.compile=fuse",
 )
