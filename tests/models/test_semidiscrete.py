@@ -7,7 +7,14 @@ import pytest
 import torch
 
 from tessella.data.tables.shape import TableShape
-from tessella.densities import CouplingConfig, DensityConfig, FlatCouplingConfig, GroupCouplingConfig, SplineConfig
+from tessella.densities import (
+    CellCouplingConfig,
+    CouplingConfig,
+    DensityConfig,
+    FlatCouplingConfig,
+    GroupCouplingConfig,
+    SplineConfig,
+)
 from tessella.dequantizers import CellsConfig, ConditionalNoise
 from tessella.models import FlowConfig, SemiDiscrete
 from tessella.models import bound as module
@@ -17,6 +24,7 @@ DENSITIES: dict[str, DensityConfig] = {
     "coupling": CouplingConfig(blocks=2, width=8, layers=1),
     "logistic coupling": CouplingConfig(blocks=2, width=8, layers=1, logistics=3),
     "groups": GroupCouplingConfig(groups=2, width=8, layers=1),
+    "cells": CellCouplingConfig(groups=2, components=3, width=8, layers=1, sweeps=1),
     "flat": FlatCouplingConfig(blocks=2, width=8, layers=1),
     "spline": SplineConfig(transforms=2, width=8, layers=1),
 }
@@ -70,7 +78,7 @@ def test_a_gradient_reaches_every_parameter():
 
 
 @pytest.mark.parametrize("cells", CellsConfig.kinds)
-@pytest.mark.parametrize("density", ["coupling", "flat", "groups"])
+@pytest.mark.parametrize("density", ["coupling", "flat", "groups", "cells"])
 def test_the_training_step_is_one_graph(cells, density):
     torch.compiler.reset()
     model = small(cells, density, train_samples=2, dim=4)

@@ -44,10 +44,10 @@ KEYS |= {
 }
 KEYS |= {"curve", "iw_curve", "model", "training", "matmul_precision", "simulated", "stopped", "test_rows_available"}
 NETWORKS = {"model.density.width": 8, "model.density.layers": 1, "model.noise.blocks": 1, "model.noise.width": 8}
-HALVES, GROUPS = {"model.density.blocks": 2}, {"model.density.sweeps": 1, "model.density.groups": 2}
+GROUPS = {"model.density.groups": 2, "model.density.components": 2}
 TRAINING = {"training.validation_rows": 40, "training.batch_size": 32}
 SMALL = {
-    "voronoi": HALVES | NETWORKS | TRAINING | {"model.cells.dim": 2},
+    "voronoi": GROUPS | NETWORKS | TRAINING,
     "simplex": GROUPS | NETWORKS | TRAINING,
     "binary-argmax": GROUPS | NETWORKS | TRAINING,
     "discrete-flow": TRAINING | {"model.layers": 2, "model.width": 8},
@@ -58,7 +58,8 @@ SMALL = {
     "independent": {},
     "chow-liu": {},
 }
-DENSITIES = {"best": {"groups", "coupling"}, "affine": {"coupling"}, "small": {"groups"}, "paper": {"flat"}}
+DENSITIES = {"best": {"cells"}, "joined": {"cells"}, "blind": {"groups", "coupling"}, "affine": {"coupling"}}
+DENSITIES |= {"small": {"cells"}, "paper": {"flat"}}
 EXACT = {"discrete-flow", "transformer", "autoregressive", "blocks", "mixture", "independent", "chow-liu"}
 NURSERY = load_table("nursery").encoding.shape
 COUNTED = {"mixture", "independent", "chow-liu"}
@@ -164,7 +165,7 @@ def test_the_start_follows_the_seed(tmp_path):
     assert (weights["a"] - weights["b"]).abs().max() > 1e-3
 
 
-@pytest.mark.parametrize("preset", ["best", "affine", "mixture-start", "paper"])
+@pytest.mark.parametrize("preset", ["best", "joined", "blind", "affine", "mixture-start", "paper"])
 def test_recipes_are_what_the_method_says(preset):
     for data in (*{data for _, data, _ in DIFFERENCES}, "nursery"):
         for method in ("voronoi",) if preset == "mixture-start" else ("voronoi", "simplex", "binary-argmax"):

@@ -137,8 +137,9 @@ class CellCoupling(Bijection):
         log_pi, log_weight = self._conditional(y)
         own, places = self._own(y)
         moved, log_slopes = [], []
-        for at in range(self.moving) if self.weigh else [slice(None)]:  # one after another, where one tells of others
-            at = slice(at, at + 1) if isinstance(at, int) else at
+        together = 1 if self.weigh else self.moving  # one after another, where one tells of others
+        for first in range(0, self.moving, together):
+            at = slice(first, first + together)
             here, weight = [(centre[:, at], log_scale[:, at]) for centre, log_scale in places], log_weight[..., at]
             mixture = _over_components(log_pi[..., None], weight)
             point, log_slope = _carry(own[..., at, :], mixture, here, mixture_quantile, back=True)
@@ -186,7 +187,9 @@ class CellCoupling(Bijection):
 
 def _carry(x: Tensor, log_weight: Tensor, places: Places, move: Move, back: bool) -> tuple[Tensor, Tensor]:
     """Points (*batch, n, D), one coordinate after another, under mixtures log w (*batch, K, n); log slopes of T."""
-    coordinates, moved, log_slopes = x.unbind(-1), list[Tensor](), list[Tensor]()
+    coordinates: Sequence[Tensor] = x.unbind(-1)
+    moved: list[Tensor] = []
+    log_slopes: list[Tensor] = []
     for d, (value, place) in enumerate(zip(coordinates, places, strict=True)):
         if d:
             before = moved[d - 1] if back else coordinates[d - 1]

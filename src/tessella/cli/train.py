@@ -25,10 +25,10 @@ class TrainCommand:
     method: Trained = "voronoi"
     """A dequantizer with a flow behind it, or an exact network. What only counts is in `tessella reproduce tables`."""
     preset: Preset = "best"
-    """best: what docs/results.md was made with, for a GPU; joined: columns that say one thing together are one
-    variable (connect4, forests, pokerhands); affine: the same as best with affine couplings; mixture-start:
-    from a fitted mixture of categoricals, on a CPU; small: from scratch, on a CPU; paper: the published architecture.
-    """
+    """best: what docs/results.md was made with, for a GPU; joined: columns that say one thing together are one variable
+    (connect4, forests, pokerhands); blind: flows whose couplings know no cells; affine: those with affine couplings;
+    mixture-start: from a fitted mixture of categoricals, on a CPU; small: from scratch, on a CPU; paper: the published
+    architecture."""
     change: Annotated[tuple[str, ...], tyro.conf.arg(name="set")] = ()
     """Parts to take from another kind, e.g. --set cells=laguerre; their fields are then listed here."""
     out: Path | None = None

@@ -32,10 +32,11 @@ def tables(
         data: which table.
         method: a dequantizer with the preset's density, a baseline of the paper, or what one would use instead.
         simulated: pokerhands: simulate the hands (their distribution is known) instead of reading the file.
-        preset: best: our choices, dequantizers learned from scratch, for a GPU; affine: the same with affine couplings;
-            joined: on connect4, forests and pokerhands, columns that say one thing together are one variable;
-            mixture-start: Voronoi from a fitted mixture of categoricals, on a CPU; small: Voronoi or autoregressive
-            from scratch, on a CPU; paper: the published architecture and budget, for a GPU.
+        preset: best: our choices, dequantizers learned from scratch, for a GPU; joined: on connect4, forests and
+            pokerhands, columns that say one thing together are one variable; blind: flows whose couplings know no
+            cells; affine: those with affine couplings; mixture-start: Voronoi from a fitted mixture of categoricals, on
+            a CPU; small: flows or autoregressive from scratch, on a CPU; paper: the published architecture and budget,
+            for a GPU.
         effort: how long, on what, from which seed; the splits are fixed.
         out: a folder for the run is made there.
         results: folder of the records.

@@ -42,7 +42,7 @@ class Joint:
         radix = np.concatenate([np.cumprod(1 + known.max(0)[:0:-1])[::-1], [1]])
         numbers = known @ radix
         order = numbers.argsort()
-        place = order[np.searchsorted(numbers[order], own @ radix).clip(max=len(order) - 1)]
+        place: np.ndarray = order[np.searchsorted(numbers[order], own @ radix).clip(max=len(order) - 1)]
         if len(wrong := np.flatnonzero((known[place] != own).any(1))):
             raise ValueError(
                 f"row {wrong[0]}: got codes {own[wrong[0]].tolist()!s:.80} for {self.name!r}; expected one of its "

@@ -33,6 +33,11 @@ class TableEntry(Entry[Coded]):
     simulate: Callable[[int, int], Coded] | None = None
     joints: tuple[Joint, ...] = ()
 
+    @property
+    def joined_variables(self) -> int:
+        """Columns that vary where `joints` are one each."""
+        return self.extent.variables - sum(len(joint.columns) - 1 for joint in self.joints)
+
     def joined(self, coded: Coded) -> Coded:
         """The same rows, `joints` as one column each."""
         return joined(coded, self.joints)

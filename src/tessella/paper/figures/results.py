@@ -22,7 +22,15 @@ COLOURS = {
     "transformer": INK,
     "autoregressive": PURPLE,
 }
-STYLES: dict[str, Any] = {"best": "-", "affine": "--", "small": (0, (1, 3)), "paper": ":", "mixture-start": "-."}
+STYLES: dict[str, Any] = {
+    "best": "-",
+    "joined": (0, (8, 2)),
+    "blind": (0, (5, 1, 1, 1, 1, 1)),
+    "affine": "--",
+    "small": (0, (1, 3)),
+    "paper": ":",
+    "mixture-start": "-.",
+}
 COLUMNS = 3
 FLOOR = "entropy floor"
 
