@@ -13,7 +13,7 @@ COUNTS = (3, 1, 4)
 def coupling(components: int = 3) -> CellCoupling:
     """Variables 0 and 2 move given the cell of variable 1."""
     net = Transformer(2 + 4, 8, 8, 1, positions=3)
-    made = CellCoupling(CellBumps(VoronoiConfig(dim=2).build(COUNTS)), [0, 2], [1], net, 4, 8, components)
+    made = CellCoupling(CellBumps(VoronoiConfig(dim=2).build(COUNTS)), [0, 2], [1], net, 4, 8, 3, components)
     with torch.no_grad():
         for parameter in made.parameters():
             parameter.add_(0.3 * torch.randn_like(parameter))

@@ -56,18 +56,16 @@ def inverted(case: Case) -> Case:
 
 
 def knowing_cells(cells: str = "voronoi", components: int = 1) -> Case:
-    """Variables 2 and 0 of three move given the cell of the other."""
+    """Variables 2 and 0 of three move given the cell of the other, and a fourth, which lies in none."""
     bumps = CellBumps(CellsConfig.named(cells, dim=3).build((3, 1, 4)))
     dim = bumps.regions.dim
-    net = Transformer(dim + 5, 8, 8, 1, positions=3)
-    return perturbed(CellCoupling(bumps, [2, 0], [1], net, 5, 8, components)), torch.randn(BATCH, 3, dim), None
+    net = Transformer(dim + 5, 8, 8, 1, positions=4)
+    return perturbed(CellCoupling(bumps, [2, 0], [1], net, 5, 8, 4, components)), torch.randn(BATCH, 4, dim), None
 
 
 CASES: dict[str, Callable[[], Case]] = {
     "knowing-cells": knowing_cells,
-    "knowing-cells-in-components": lambda: knowing_cells(components=3),
-    "knowing-laguerre-cells": lambda: knowing_cells("laguerre", 2),
-    "knowing-fixed-cells": lambda: knowing_cells("simplex", 2),
+    "knowing-fixed-cells-in-components": lambda: knowing_cells("simplex", 2),
     **{
         f"voronoi-boxed-D{d}": lambda d=d: in_cells(Voronoi.create(5, d, box=Box.cube(2.0, d)))
         for d in (1, 2, 3, 8, 63)

@@ -8,7 +8,7 @@ import torch
 
 from tessella.contracts import Batch
 from tessella.data.tables.shape import TableShape
-from tessella.densities import CouplingConfig
+from tessella.densities import CellCouplingConfig, CouplingConfig
 from tessella.dequantizers import CellsConfig, ConditionalNoise
 from tessella.dequantizers.numbers import KNOTS, MonotoneMap, quantile_knots
 from tessella.models import FlowConfig, MixtureStartConfig, SemiDiscrete
@@ -151,10 +151,15 @@ def test_points_outside_the_region_of_their_row_have_no_density(model):
     assert bool((model.dequantizer.log_prob(x, codes, values) == -torch.inf).all())
 
 
+KNOWING = CellCouplingConfig(groups=2, components=2, width=8, layers=1)
+
+
+@pytest.mark.parametrize("density", [CouplingConfig(blocks=1, width=8, layers=1), KNOWING], ids=lambda one: one.kind)
 @pytest.mark.parametrize("cells", ["voronoi", "simplex", "ordinal"])
-def test_any_geometry_takes_numbers_beside_it(cells):
-    config = FlowConfig(CellsConfig.named(cells), CONFIG.noise, CouplingConfig(blocks=1, width=8, layers=1))
+def test_any_geometry_takes_numbers_beside_it(cells, density):
+    config = FlowConfig(CellsConfig.named(cells), CONFIG.noise, density)
     model = config.start(SHAPE, rows(), rows()).model
+    model.initialize(*rows())
     assert bool(model.log_prob(*rows(20), samples=3).isfinite().all())
     codes, values = model.sample(7)
     assert codes.shape == values.shape == (7, 2)

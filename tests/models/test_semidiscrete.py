@@ -77,8 +77,10 @@ def test_a_gradient_reaches_every_parameter():
         assert parameter.grad.abs().sum() > 0, name
 
 
-@pytest.mark.parametrize("cells", CellsConfig.kinds)
-@pytest.mark.parametrize("density", ["coupling", "flat", "groups", "cells"])
+@pytest.mark.parametrize(
+    ("cells", "density"),
+    [*((cells, "coupling") for cells in CellsConfig.kinds), *(("voronoi", one) for one in ("flat", "groups", "cells"))],
+)
 def test_the_training_step_is_one_graph(cells, density):
     torch.compiler.reset()
     model = small(cells, density, train_samples=2, dim=4)

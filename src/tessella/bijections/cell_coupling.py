@@ -56,10 +56,11 @@ class CellBumps(nn.Module):
 
     @torch.no_grad()
     def start(self, x: Tensor) -> None:
-        """Begin as points (B, N, D) lie: the mean and spread of those in each cell, and how many there are.
+        """Begin as points (B, N or more, D) lie: the mean and spread of those in each cell, and how many there are.
 
         Where there are none, a bump has the middle of its cell, and the mean spread of the others.
         """
+        x = x[:, : len(self.absent)]
         held = functional.one_hot(self.regions.quantize(x), self.absent.shape[1]).to(self.offset)  # (B, N, K)
         middle, number, x = self.middle(), held.sum(0)[..., None], x.to(self.offset)
         mean = torch.einsum("bnk,bnd->nkd", held, x) / number.clamp_min(1)
@@ -83,12 +84,13 @@ class CellCoupling(Bijection):
     that lie in their cells is which, by an embedding, and where in it; of those that have moved, where they are now.
 
     Args:
-        bumps: l_jk, of all N variables.
-        variables: V.
+        bumps: l_jk, of the first G variables; others, which lie in no cells, are shown as they are.
+        variables: V, some of the first G.
         inside: variables that lie in their cells and are not yet to be moved; none of V.
         net: tokens (*batch, N, D + size), those of V first, and |V| -> states (*batch, |V|, width).
         size: of the embedding of a cell.
         width: of the states.
+        number: N, at least G.
         components: R; with one, the variables are independent of each other given all others.
     """
 
@@ -106,13 +108,14 @@ class CellCoupling(Bijection):
         net: nn.Module,
         size: int,
         width: int,
+        number: int,
         components: int = 1,
     ):
         super().__init__()
         if components < 1:
             raise ValueError(f"components: got {components}; expected at least 1")
         counts = bumps.regions.counts
-        order = [*variables, *sorted({*range(len(counts))} - {*variables})]
+        order = [*variables, *sorted({*range(number)} - {*variables})]
         count = torch.tensor(counts)
         for name, buffer in {
             "order": torch.tensor(order),
@@ -173,11 +176,12 @@ class CellCoupling(Bijection):
     def _tokens(self, x: Tensor) -> Tensor:
         """What the network is shown, those that move first, of whom it sees nothing."""
         regions = self.bumps.regions
+        points, others = x.split([len(self.told), x.shape[-2] - len(self.told)], -2)
         with torch.no_grad():
-            codes = regions.quantize(x)
-        embedded = self.embedding(codes + self.first)
-        place = x - torch.where(self.told, regions.centre(codes).to(x.dtype), 0)
-        tokens = torch.cat([place, embedded * self.told], -1).index_select(-2, self.order)
+            codes = regions.quantize(points)
+        embedded = functional.pad(self.embedding(codes + self.first) * self.told, (0, 0, 0, others.shape[-2]))
+        place = points - torch.where(self.told, regions.centre(codes).to(x.dtype), 0)
+        tokens = torch.cat([torch.cat([place, others], -2), embedded], -1).index_select(-2, self.order)
         return functional.pad(tokens[..., self.moving :, :], (0, 0, self.moving, 0))
 
     def _with(self, x: Tensor, moved: Tensor) -> Tensor:

@@ -62,7 +62,7 @@ class DensityConfig(Choice, ABC):
         Args:
             event: shape of the points.
             fast: see `Transformer`.
-            regions: of the variables, for densities that know them; None where there are none, or not only those.
+            regions: of the variables that are categories, which come first; for densities that know them.
         """
 
 
@@ -129,7 +129,7 @@ class CellCouplingConfig(DensityConfig, kind="cells"):
     """A flow over the variables of a row (N, D) that knows their cells.
 
     First groups of variables move in turn, by mixtures with a bump in every cell, given the cells of the groups
-    after them; then as `GroupCouplingConfig` has it.
+    after them; then as `GroupCouplingConfig` has it, numbers among them, which lie in no cells.
     """
 
     tokens = True
@@ -140,7 +140,7 @@ class CellCouplingConfig(DensityConfig, kind="cells"):
     dropout: float = 0.0
     """Share of what each block of a network that knows cells adds that is left out in training; for small tables."""
     sweeps: int = 0
-    """Further sweeps over groups, other ones each time, by couplings that know no cells."""
+    """Further sweeps over groups, other ones each time, by couplings that know no cells; one at least for numbers."""
     width: int = 64
     """Width of the networks, and size of the embedding of a cell."""
     layers: int = 2
@@ -151,9 +151,11 @@ class CellCouplingConfig(DensityConfig, kind="cells"):
     def build(self, event: tuple[int, ...], fast: bool = False, regions: Regions | None = None) -> Density:
         variables, dim = event
         if regions is None:
-            raise ValueError("density: got 'cells' for a table with numbers; expected categories only, or 'groups'")
-        groups, sweeps = min(self.groups, variables), range(1, self.sweeps + 1)
+            raise ValueError("regions: got None; expected those of the categories, as a density that knows cells needs")
+        groups, categories = min(self.groups, variables), len(regions.counts)
+        sweeps = range(1, 1 + max(self.sweeps, int(categories < variables)))
         rest = group_couplings(variables, dim, sweeps, groups, self.width, self.layers, fast, self.logistics)
+        groups = min(groups, categories)
         return CellFlow(
             BASES["logistic"](event),
             regions,

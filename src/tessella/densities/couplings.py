@@ -150,12 +150,12 @@ class CellFlow(Flow):
     """A flow whose first couplings are `CellCoupling`s, one group of variables after another, over the same bumps.
 
     Group G_i moves given the cells of the groups after it, and noise, which the groups before have become. Further
-    sweeps (`group_flow`) are for what the variables of a group have in common.
+    couplings are for what the variables of a group have in common, and for numbers, which lie in no cells.
 
     Args:
         base: of the tokens; logistic, to which the bumps are carried.
-        regions: of the variables.
-        groups: of variables.
+        regions: of the first variables, those that are categories.
+        groups: of these.
         width, layers: of each network.
         fast: see `Transformer`.
         components: see `CellCoupling`.
@@ -175,15 +175,16 @@ class CellFlow(Flow):
         dropout: float = 0.0,
         rest: Sequence[Bijection] = (),
     ):
-        variables, dim = base.event_shape
-        _check_groups(groups, variables)
+        number, dim = base.event_shape
+        categories = len(regions.counts)
+        _check_groups(groups, categories)
         bumps, parts = CellBumps(regions), list[Bijection]()
-        left = set(range(variables))
-        for group in variable_groups(variables, groups, 0):
+        left = set(range(categories))
+        for group in variable_groups(categories, groups, 0):
             left -= {*group}
-            net = Transformer(dim + width, width, width, layers, positions=variables, dropout=dropout, fast=fast)
+            net = Transformer(dim + width, width, width, layers, positions=number, dropout=dropout, fast=fast)
             own = components if len(group) > 1 else 1
-            parts.append(CellCoupling(bumps, group, sorted(left), net, width, width, own))
+            parts.append(CellCoupling(bumps, group, sorted(left), net, width, width, number, own))
         super().__init__(base, Chain(*parts, *rest))
         self.bumps = bumps
 

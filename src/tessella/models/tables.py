@@ -87,8 +87,7 @@ class FlowConfig(TableConfig, kind="flow"):
     def build(self, shape: TableShape) -> SemiDiscrete:
         geometry = self.cells.build(shape.counts, self.density.least_dim)
         dequantizer = _dequantizer(geometry, self.noise, shape, self.density.tokens, self.fast)
-        regions = None if shape.numbers else geometry
-        density = self.density.build((shape.variables, geometry.dim), self.fast, regions)
+        density = self.density.build((shape.variables, geometry.dim), self.fast, geometry)
         return SemiDiscrete(dequantizer, density, self.train_samples, self.validation_samples)
 
     def start(self, shape: TableShape, train: Batch, validation: Batch, options: StartOptions | None = None) -> Started:
