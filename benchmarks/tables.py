@@ -12,6 +12,10 @@ COUNTED = ("independent", "chow-liu", "mixture --minutes 3", "voronoi --preset m
 TRAINED = (
     "blocks --minutes 6",
     "voronoi --minutes 6",
+    "simplex --minutes 6",
+    "binary-argmax --minutes 6",
+    "autoregressive --minutes 7",
+    "voronoi --preset blind --minutes 7",
     "voronoi --preset affine --minutes 7",
     "voronoi --preset paper --minutes 5",
     "simplex --preset affine --minutes 6",
@@ -19,6 +23,8 @@ TRAINED = (
     "discrete-flow --minutes 2",
     "transformer --minutes 6",
 )
+JOINED = ("voronoi", "autoregressive")
+JOINT_DATA = ("connect4", "pokerhands --simulated", "forests")
 
 
 def lines(part: str) -> list[str]:
@@ -28,9 +34,14 @@ def lines(part: str) -> list[str]:
         for data in DATA
         for method in methods
     ]
-    return (
-        tables if part == "cpu" else [*tables, "tessella reproduce sampling-speed --data connect4 --accelerator cuda"]
-    )
+    if part == "cpu":
+        return tables
+    joined = [
+        f"tessella reproduce tables --data {data} --method {method} --preset joined --minutes 6 --accelerator cuda"
+        for data in JOINT_DATA
+        for method in JOINED
+    ]
+    return [*tables, *joined, "tessella reproduce sampling-speed --data connect4 --accelerator cuda"]
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ def when_cells_help(
     steps: int = 0,
     dims: tuple[int, ...] = (),
     cells: tuple[int, ...] = (),
+    bent: bool = False,
     seed: int = 0,
     accelerator: Literal["auto", "cpu", "cuda"] = "auto",
 ) -> None:
@@ -31,6 +32,7 @@ def when_cells_help(
         steps: only questions of so many steps; 0 for all.
         dims: only questions of these dimensions; none for all.
         cells: only questions of these numbers of cells, 0 where there are none.
+        bent: only questions about modes that are bent, which no Gaussian is.
         seed: of the data and of training.
         accelerator: where to train.
     """
@@ -42,6 +44,7 @@ def when_cells_help(
         if steps in (0, question.steps)
         and (not dims or question.data.dim in dims)
         and (not cells or question.cells in cells)
+        and (question.data.bent or not bent)
     ]
     if not questions:
         raise ValueError(f"steps, dims, cells: got {steps}, {dims}, {cells}; expected some question of the grid")

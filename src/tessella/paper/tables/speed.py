@@ -20,6 +20,7 @@ REPEATS = 5
 METHODS: tuple[tuple[Method, Preset], ...] = (
     ("blocks", "best"),
     ("voronoi", "best"),
+    ("voronoi", "blind"),
     ("voronoi", "affine"),
     ("transformer", "best"),
 )
