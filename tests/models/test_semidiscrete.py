@@ -24,7 +24,7 @@ DENSITIES: dict[str, DensityConfig] = {
     "coupling": CouplingConfig(blocks=2, width=8, layers=1),
     "logistic coupling": CouplingConfig(blocks=2, width=8, layers=1, logistics=3),
     "groups": GroupCouplingConfig(groups=2, width=8, layers=1),
-    "cells": CellCouplingConfig(groups=2, components=3, width=8, layers=1, sweeps=1),
+    "cells": CellCouplingConfig(groups=2, components=3, width=8, layers=1, further=1),
     "flat": FlatCouplingConfig(blocks=2, width=8, layers=1),
     "spline": SplineConfig(transforms=2, width=8, layers=1),
 }

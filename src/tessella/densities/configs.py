@@ -139,7 +139,7 @@ class CellCouplingConfig(DensityConfig, kind="cells"):
     """Of each group's mixture; in each of them its variables are independent, given all others."""
     dropout: float = 0.0
     """Share of what each block of a network that knows cells adds that is left out in training; for small tables."""
-    sweeps: int = 0
+    further: int = 0
     """Further sweeps over groups, other ones each time, by couplings that know no cells; one at least for numbers."""
     width: int = 64
     """Width of the networks, and size of the embedding of a cell."""
@@ -153,7 +153,7 @@ class CellCouplingConfig(DensityConfig, kind="cells"):
         if regions is None:
             raise ValueError("regions: got None; expected those of the categories, as a density that knows cells needs")
         groups, categories = min(self.groups, variables), len(regions.counts)
-        sweeps = range(1, 1 + max(self.sweeps, int(categories < variables)))
+        sweeps = range(1, 1 + max(self.further, int(categories < variables)))
         rest = group_couplings(variables, dim, sweeps, groups, self.width, self.layers, fast, self.logistics)
         groups = min(groups, categories)
         return CellFlow(

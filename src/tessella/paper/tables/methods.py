@@ -74,9 +74,10 @@ def passes(method: str, model: Mapping[str, Any], variables: int) -> int:
 
 def _couplings(flow: Mapping[str, Any], variables: int) -> int:
     """Of groups of variables that know cells, or of half of the coordinates of each group, or of all variables."""
+    if "further" in flow:
+        return (1 + 2 * int(flow["further"])) * min(int(flow["groups"]), variables)
     if "sweeps" in flow:
-        knowing = 1 if flow.get("kind") == "cells" else 0
-        return (knowing + 2 * int(flow["sweeps"])) * min(int(flow["groups"]), variables)
+        return 2 * int(flow["sweeps"]) * min(int(flow["groups"]), variables)
     return int(flow["blocks"])
 
 
