@@ -143,8 +143,7 @@ AFFINE = _flows(
 MIXTURE_START: dict[Method, Recipe] = {"voronoi": Recipe(MixtureStartConfig(), replace(TRAINING, batch_size=64))}
 
 # The preset `small`: minutes on one CPU core, from scratch.
-#   tessella train nursery --preset small --out runs/nursery          minutes; IW-100 test bound 9.475 nats, entropy
-#                                                                     floor 9.470 (results/nursery-cpu.json)
+#   tessella reproduce tables --data mushroom --method voronoi --preset small --minutes 6
 #   tessella reproduce quantized-2d --data pinwheel                   4 minutes; KL 0.157 nats, independent variables
 #                                                                     1.026 (results/quantized-2d-pinwheel.json)
 SMALL: dict[Method, Recipe] = {
