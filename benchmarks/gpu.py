@@ -5,7 +5,9 @@
     python -m benchmarks.gpu --smoke --shapes small    # those where launches are the time
 
 Forward and backward of the layer, float32, median milliseconds with a synchronization after every call; values are not
-looked at (`checks.values(False)`), and gradients begin as None, as in training. `autograd`, `plain` and `triton` run
+looked at (`checks.values(False)`), and gradients begin as None, as in training. Backward is given the gradients of
+both results, as a layer is within a model; `with a loss` adds the scalar z.square().sum() + ladj.sum() and its
+gradient, some ten operations more. `autograd`, `plain` and `triton` run
 eagerly: the expression under automatic differentiation, the map with gradients by hand in PyTorch, and the same with
 Triton's kernels (one for the whole map where there are few pairs of points and cells, else the search alone).
 `captured` is the last as one CUDA graph; `compiled` the layer under `torch.compile`, `compiled and captured` both;
@@ -55,17 +57,23 @@ class Layer:
         with torch.device("cuda"):
             self.bijection, self.y, self.cell = layer(self.shape, self.shared)
             self.points = torch.randn_like(self.y)
+            self.pulls = torch.randn_like(self.y), torch.ones_like(self.y[..., 0])
         self.leaves = [self.y, *self.bijection.parameters()]
 
-    def eager(self, triton: bool = True, followed: bool = False) -> Call:
+    def eager(self, triton: bool = True, followed: bool = False, loss: bool = False) -> Call:
         """Forward and backward, with Triton's kernels or plain ones; by automatic differentiation where followed."""
+        back = backward if loss else self.back
 
         def call() -> None:
             self.forget()
             with kernels.triton(triton), following(followed):
-                backward(*self.bijection.forward_and_ladj(self.y, self.cell))
+                back(*self.bijection.forward_and_ladj(self.y, self.cell))
 
         return call
+
+    def back(self, *results: torch.Tensor) -> None:
+        """From given gradients."""
+        torch.autograd.backward(results, self.pulls)
 
     def forget(self) -> None:
         """Gradients that are there, as optimizers do after an update."""
@@ -87,7 +95,7 @@ class Layer:
         def call() -> None:
             self.forget()
             with kernels.triton(True):
-                backward(*self.bijection.inverse_and_ladj(self.inside, self.cell))
+                self.back(*self.bijection.inverse_and_ladj(self.inside, self.cell))
 
         return call
 
@@ -99,7 +107,7 @@ class Layer:
 
         def call() -> None:
             self.forget()
-            backward(*compiled_layer(self.y, self.cell))
+            self.back(*compiled_layer(self.y, self.cell))
 
         return call
 
@@ -116,6 +124,7 @@ class Layer:
         """What is timed, made when its turn comes: compiling and capturing take their time."""
         return {
             "triton": self.eager,
+            "with a loss": lambda: self.eager(loss=True),
             "captured": lambda: captured(self.eager()),
             "plain": lambda: self.eager(False),
             **({"autograd": lambda: self.eager(False, True)} if self.name in SHAPES else {}),
@@ -260,8 +269,8 @@ def row(name: str, late: Callable[[], bool]) -> dict[str, Any]:
 def table(rows: list[dict[str, Any]]) -> str:
     """The milliseconds, and the memory and share of the ceiling of Triton's kernels, as Markdown."""
     columns = [
-        "autograd", "plain", "triton", "captured", "compiled", "compiled and captured", "inverse, triton",
-        "nearest, plain", "nearest, triton", "nearest, captured",
+        "autograd", "plain", "triton", "with a loss", "captured", "compiled", "compiled and captured",
+        "inverse, triton", "nearest, plain", "nearest, triton", "nearest, captured",
     ]  # fmt: skip
     lines = [["(B, N, K, D)", *columns, "MB, plain", "MB, triton", "share"], ["---"] * (len(columns) + 4)]
     for one in rows:

@@ -116,7 +116,7 @@ class CellBijection(Bijection):
         if kernels.wanted(x, cell.numel() * max(self.tessellation.counts)):
             from tessella.bijections import cell_triton
 
-            program = cell_triton if cell_triton.covers(x, parts) else cell_map
+            program = cell_triton if cell_triton.covers(x) else cell_map
         law = cell_map.Power(profile_of(self.squashing).power or 1, out, self.steady)
         image, ladj = cell_map.CellMap.apply(program, law, self.tessellation.counts, x, cell, *parts)
         return image, ladj

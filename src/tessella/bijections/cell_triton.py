@@ -1,10 +1,11 @@
 """The programs of `cell_map` as Triton kernels: search, map, log-determinant in one launch, all gradients in another.
 
-For few pairs of points and cells, where an update is as slow as its launches (`covers`). A program takes a tile of
-points of one variable, a point for each lane. Forward keeps one number for every point, the wall that it reached:
-i < K for the one to anchor i (k itself where none is ahead), K + j and K + D + j for the sides lo_j and hi_j of the
-box. Backward measures that wall again. Gradients of the cells are added up by atomic operations, so their last digits
-depend on the order: where `torch.use_deterministic_algorithms` is on, PyTorch's program runs.
+A program takes a tile of points of one variable, a point for each lane. For few pairs of points and cells, where an
+update is as slow as its launches, it searches all cells on its way; for many, `search_triton` has searched before.
+Forward keeps one number for every point, the wall that it reached: i < K for the one to anchor i (k itself where none
+is ahead), K + j and K + D + j for the sides lo_j and hi_j of the box. Backward measures that wall again. Gradients of
+the cells are added up by atomic operations, so their last digits depend on the order: where
+`torch.use_deterministic_algorithms` is on, PyTorch's program runs.
 
 Points, anchors and gradients lie in memory as they come, (M, G, D) and (G, K, D). Where there is a box, a kernel puts
 the anchors into it first. Offsets that may exceed 32 bits are added in 64.
@@ -18,11 +19,13 @@ import triton.language as tl
 from torch import Tensor
 from torch._utils import _unflatten_dense_tensors
 
+from tessella.bijections.cell_layout import Columns
 from tessella.bijections.cell_map import Cells, Power
+from tessella.geometry import kernels
 from tessella.geometry.launches import Launch
 from tessella.geometry.placing_triton import KEPT, expm1, placed_rows, tanh
 
-PAIRS = 2**23  # of points and cells, up to which one program looks at all cells of a point
+PAIRS = 2**23  # of points and cells, up to which the program of a point looks at all its cells
 WARPS = 2
 LANES = 32 * WARPS
 ROWS = 16  # cells of a tile, at most
@@ -31,10 +34,9 @@ TINY = tl.constexpr(torch.finfo(torch.float32).tiny)
 ROOT_TINY = tl.constexpr(torch.finfo(torch.float32).tiny ** 0.5)
 
 
-def covers(x: Tensor, cells: Cells) -> bool:
-    """Single precision, few pairs, and sums whose order does not matter."""
-    few = x.numel() // x.shape[-1] * cells.free.shape[-2] <= PAIRS
-    return few and x.dtype == torch.float32 and not torch.are_deterministic_algorithms_enabled()
+def covers(x: Tensor) -> bool:
+    """Single precision, and sums whose order does not matter."""
+    return x.dtype == torch.float32 and not torch.are_deterministic_algorithms_enabled()
 
 
 def forward(
@@ -43,14 +45,18 @@ def forward(
     """As `cell_map.forward`."""
     x, cell, cells = x.contiguous(), cell.contiguous(), _contiguous(cells)
     anchors = cells.free
-    image, ladj, wall = torch.empty_like(x), x.new_empty(cell.shape), torch.empty_like(cell, dtype=torch.int32)
+    image, ladj = torch.empty_like(x), x.new_empty(cell.shape)
     if not x.numel():
-        return image, ladj, (wall, anchors)
+        return image, ladj, (torch.empty_like(cell, dtype=torch.int32), anchors)
     grid, sizes, constants = _plan(law, len(counts), x, cells)
     if cells.log_radius is not None:
         anchors = placed_rows(cells.free, cells.centre, cells.log_radius)
+    if cell.numel() * sizes[1] <= PAIRS:
+        wall, rows = torch.empty_like(cell, dtype=torch.int32), min(ROWS, 1 << (sizes[1] - 1).bit_length())
+    else:
+        wall, rows = _searched(law, counts, x, cell, anchors, cells.weights), 0
     tensors = x, cell, anchors, cells.weights, cells.log_scale, cells.centre, cells.log_radius, image, ladj, wall
-    FORWARD(grid, tensors, sizes, (*constants, min(ROWS, 1 << (sizes[1] - 1).bit_length())), WARPS)
+    FORWARD(grid, tensors, sizes, (*constants, rows), WARPS)
     return image, ladj, (wall, anchors)
 
 
@@ -78,6 +84,16 @@ def backward(
         grid, sizes, constants = _plan(law, groups, x, cells)
         BACKWARD(grid, tensors, sizes, (*constants, alike), WARPS)
     return on_x, *on_cells
+
+
+def _searched(
+    law: Power, counts: tuple[int, ...], x: Tensor, cell: Tensor, anchors: Tensor, weights: Tensor | None
+) -> Tensor:
+    """The wall of every point to another anchor, among many."""
+    layout = Columns(len(counts))
+    k, v, columns = layout.index(cell), layout.points(x), layout.anchors(anchors)
+    wall = kernels.active_wall(v - layout.at(columns, k) if law.out else v, k, columns, weights, counts)
+    return layout.back(wall.int()[:, None], cell).contiguous()
 
 
 def _plan(
@@ -195,7 +211,7 @@ def _forward(
     ROWS: tl.constexpr,
 ):
     g, groups = tl.program_id(1).to(tl.int64), tl.num_programs(1)
-    rows, m = tl.arange(0, ROWS), tl.program_id(0).to(tl.int64) * LANES + tl.arange(0, LANES)
+    m = tl.program_id(0).to(tl.int64) * LANES + tl.arange(0, LANES)
     alive = m < M
     point = m * groups + g
     at = point * D
@@ -205,28 +221,31 @@ def _forward(
     log_scale += g * K
     if weights is not None:
         weights += g * K
-        own = tl.load(weights + k)
-    best = tl.zeros((ROWS, LANES), tl.float32)
-    found = tl.zeros((ROWS, LANES), tl.int32)
-    for start in range(0, K, ROWS):
-        exists, row = rows < K - start, (start + rows).to(tl.int64) * D
-        ahead = tl.zeros((ROWS, LANES), tl.float32)
-        margin = tl.zeros((ROWS, LANES), tl.float32)
-        for d in range(D):
-            there = tl.load(anchors + row + d, mask=exists, other=0)
-            step = there[:, None] - tl.load(anchors + here + d)[None, :]
-            ahead += step * _displacement(x, anchors, d, at, here, alive, OUT)[None, :]
-            margin += step * step
-        if weights is not None:
-            w = tl.load(weights + start + rows, mask=exists, other=-float("inf"))
-            margin += own[None, :] - w[:, None]
-        score = ahead / tl.where(margin > TINY, margin, 1)
-        better = (margin > TINY) & exists[:, None] & (score > best)
-        best = tl.where(better, score, best)
-        found = tl.where(better, start + rows[:, None], found)
-    top = tl.max(best, 0)
-    i = tl.min(tl.where(best == top[None, :], found, 2147483647), 0)
-    i = tl.where(top > 0, i, k.to(tl.int32))
+    if ROWS == 0:
+        i = tl.load(wall + point, mask=alive, other=0)
+    else:
+        rows = tl.arange(0, ROWS)
+        best = tl.zeros((ROWS, LANES), tl.float32)
+        found = tl.zeros((ROWS, LANES), tl.int32)
+        for start in range(0, K, ROWS):
+            exists, row = rows < K - start, (start + rows).to(tl.int64) * D
+            ahead = tl.zeros((ROWS, LANES), tl.float32)
+            margin = tl.zeros((ROWS, LANES), tl.float32)
+            for d in range(D):
+                there = tl.load(anchors + row + d, mask=exists, other=0)
+                step = there[:, None] - tl.load(anchors + here + d)[None, :]
+                ahead += step * _displacement(x, anchors, d, at, here, alive, OUT)[None, :]
+                margin += step * step
+            if weights is not None:
+                w = tl.load(weights + start + rows, mask=exists, other=-float("inf"))
+                margin += tl.load(weights + k)[None, :] - w[:, None]
+            score = ahead / tl.where(margin > TINY, margin, 1)
+            better = (margin > TINY) & exists[:, None] & (score > best)
+            best = tl.where(better, score, best)
+            found = tl.where(better, start + rows[:, None], found)
+        top = tl.max(best, 0)
+        i = tl.min(tl.where(best == top[None, :], found, 2147483647), 0)
+        i = tl.where(top > 0, i, k.to(tl.int32))
     h, _ = _gauge(x, anchors, weights, k, i, at, here, i.to(tl.int64) * D, alive, D, OUT)
     h = tl.maximum(h, 0)
     if log_radius is not None:

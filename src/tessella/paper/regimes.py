@@ -21,7 +21,7 @@ from tessella.densities import DensityConfig, DisjointMixtureConfig
 from tessella.paper.modes import Modes
 from tessella.paper.toys import FittedDensity, choose, without_cells
 from tessella.training import TrainingConfig
-from tessella.training.config import Accelerator
+from tessella.training.config import Accelerator, Compile
 
 DIMS, MODES, SEPARATIONS = (2, 4, 8, 16, 32), (8, 64, 256), (2.0, 4.0, 8.0, 16.0)
 CELLS = (1, 8, 64, 256)
@@ -31,6 +31,7 @@ BLOCKS = DisjointMixtureConfig(blocks=4, component_blocks=4, squashing=8.0, tran
 TRAINING = TrainingConfig(batch_size=512, log_every=100, progress=False, threads=1)
 ROWS = {"train": 100_000, "validation": 5_000, "test": 20_000}
 VALIDATIONS = 5  # of a run: few, as they cost time; the last is at its end
+LONG = 100_000  # steps, which are worth a minute of compilation on a GPU
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ def grid(seed: int = 0) -> list[Question]:
         *ask(DIMS, MODES, [APART], both, 10_000),
         *ask(DIMS, MODES, [APART], both, 1_000, bent=True),  # modes that are no Gaussians
         *ask(SOME, MODES, [APART], others, 10_000),
-        *ask(SOME, [MANY], [APART], both, 100_000),
+        *ask(SOME, [MANY], [APART], both, LONG),
     ]
     return list(dict.fromkeys(asked))
 
@@ -86,7 +87,8 @@ def answer(question: Question, accelerator: Accelerator, folder: Path) -> dict[s
     rows = draw(question.data)
     every = -(-question.steps // VALIDATIONS)
     training = replace(TRAINING, steps=question.steps, validate_every=every, checkpoint_every=question.steps)
-    training = replace(training, seed=question.data.seed, accelerator=accelerator)
+    compiled: Compile = "fuse" if question.steps >= LONG else "auto"
+    training = replace(training, seed=question.data.seed, accelerator=accelerator, compile=compiled)
     chosen = choose(question.model(), rows, training, folder / question.name)
     kl = divergence(question.data, chosen.best, rows["test"])
     return {
