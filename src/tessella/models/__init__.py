@@ -1,7 +1,8 @@
 """What can be trained: models of tables, vectors, sets, texts, each with one description, one builder, one start."""
 
 from tessella.models.any_order import AutoregressiveTable
-from tessella.models.autoregressive import AutoregressiveConfig
+from tessella.models.autoregressive import AutoregressiveConfig, BackoffConfig
+from tessella.models.backoff import BackoffTable
 from tessella.models.bound import ImportanceBound, log_mean_exp
 from tessella.models.discrete import (
     BlocksConfig,
@@ -41,6 +42,8 @@ from tessella.models.vectors import VectorModel, build_vectors
 __all__ = [
     "AutoregressiveConfig",
     "AutoregressiveTable",
+    "BackoffConfig",
+    "BackoffTable",
     "BernoulliMixtureConfig",
     "BlocksConfig",
     "CategoricalMixtureConfig",

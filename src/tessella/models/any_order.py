@@ -67,9 +67,13 @@ class AutoregressiveTable(nn.Module):
 
     def loss(self, *batch: Tensor) -> Tensor:
         """Mean of -log p_s over a batch, s drawn for each row: the training objective."""
+        return -self.drawn_log_prob(*batch).mean()
+
+    def drawn_log_prob(self, *batch: Tensor) -> Tensor:
+        """log p_s of every row, (B), s drawn for each."""
         rows = self.density.place(*batch)
         log_prob: Tensor = self.density(rows, self._drawn_orders(rows.flat))
-        return -log_prob.sum(-1).mean()
+        return log_prob.sum(-1)
 
     def nll(self, *batch: Tensor) -> Tensor:
         """-log p of every row, (B)."""

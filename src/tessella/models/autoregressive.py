@@ -1,6 +1,6 @@
 """Exact models of mixed tables, described: one network for every order of the columns."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from tessella.contracts import Batch
 from tessella.data.tables.bins import BINS, NumberDistribution
@@ -8,6 +8,7 @@ from tessella.data.tables.columns import Column
 from tessella.data.tables.shape import TableShape
 from tessella.densities import Autoregressive
 from tessella.models.any_order import AutoregressiveTable
+from tessella.models.backoff import BackoffTable
 from tessella.models.tables import Started, StartOptions, TableConfig
 
 
@@ -60,6 +61,31 @@ class AutoregressiveConfig(TableConfig, kind="autoregressive"):
         model.density.arrange(found, groups)
         model.start(*train)
         return Started(model, config, "independent columns")
+
+
+@dataclass(frozen=True)
+class BackoffConfig(TableConfig, kind="backoff"):
+    """`BackoffTable`: how often a row came, and a network for the rest; exact, categories."""
+
+    network: AutoregressiveConfig = field(default_factory=AutoregressiveConfig)
+    """Of rows that counts know nothing about."""
+    own: float = 0.5
+    """Share of the training objective that is the network's own likelihood."""
+    rows: int = 0
+    """Different training rows: what `start` found."""
+
+    def build(self, shape: TableShape) -> BackoffTable:
+        if self.rows < 1:
+            raise ValueError(f"rows: got {self.rows}, which leaves them to the rows; expected those that `start` found")
+        return BackoffTable(self.network.build(shape), self.rows, self.own)
+
+    def start(self, shape: TableShape, train: Batch, validation: Batch, options: StartOptions | None = None) -> Started:
+        """The counts of the training rows; of the network, independent columns."""
+        started = self.network.start(shape, train, validation, options)
+        assert isinstance(started.model, AutoregressiveTable)
+        model = BackoffTable(started.model, 1, self.own)
+        model.start(*train)
+        return Started(model, replace(self, rows=len(model.seen)), f"counts of rows, and {started.start}")
 
 
 def number_distributions(shape: TableShape, train: Batch, validation: Batch, most: int) -> list[NumberDistribution]:

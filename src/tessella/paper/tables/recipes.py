@@ -9,6 +9,7 @@ from tessella.densities import CellCouplingConfig, CouplingConfig, FlatCouplingC
 from tessella.dequantizers import BinaryConfig, ConditionalNoise, SimplexConfig, VoronoiConfig
 from tessella.models import (
     AutoregressiveConfig,
+    BackoffConfig,
     BlocksConfig,
     CategoricalMixtureConfig,
     ChowLiuConfig,
@@ -21,7 +22,9 @@ from tessella.models import (
 )
 from tessella.training import TrainingConfig
 
-Trained = Literal["voronoi", "simplex", "binary-argmax", "discrete-flow", "blocks", "transformer", "autoregressive"]
+Trained = Literal[
+    "voronoi", "simplex", "binary-argmax", "discrete-flow", "blocks", "transformer", "autoregressive", "backoff"
+]
 Counted = Literal["independent", "chow-liu", "mixture"]
 Method = Trained | Counted
 Preset = Literal["best", "joined", "blind", "affine", "mixture-start", "small", "paper"]
@@ -56,6 +59,8 @@ def _flows(model: FlowConfig, training: TrainingConfig) -> dict[Method, Recipe]:
 
 # The preset `best`: what each method is on every table. Flows are learned through the cells by gradients from a start
 # that is no fitted model; their couplings move a group of columns given the cells of others.
+ANY_ORDER = AutoregressiveConfig(width=192, layers=4, natural=0.25, given=0.75, orders=16)
+ANY_ORDER_TRAINING = replace(TRAINING, learning_rate=5e-3, optimizer="muon", compile="fuse")
 BEST: dict[Method, Recipe] = {
     **_flows(FLOW, FLOW_TRAINING),
     "discrete-flow": Recipe(DiscreteFlowConfig(), TRAINING),
@@ -64,10 +69,8 @@ BEST: dict[Method, Recipe] = {
     "mixture": Recipe(CategoricalMixtureConfig()),
     "blocks": Recipe(BlocksConfig(), TRAINING),
     "transformer": Recipe(TransformerConfig(), TRAINING),
-    "autoregressive": Recipe(
-        AutoregressiveConfig(width=192, layers=4, natural=0.25, given=0.75, orders=16),
-        replace(TRAINING, learning_rate=5e-3, optimizer="muon", compile="fuse"),
-    ),
+    "autoregressive": Recipe(ANY_ORDER, ANY_ORDER_TRAINING),
+    "backoff": Recipe(BackoffConfig(ANY_ORDER), ANY_ORDER_TRAINING),
 }
 # PokerHands: no two cards are the same, which few rows of a small batch have anything to say about.
 LARGE_BATCH = {"training.batch_size": 4096}
@@ -86,7 +89,7 @@ SMALL_NETWORK = {
 # of a Connect4 board, a forest's area and soil, a card. Fewer tokens, and nothing to learn about how they are spelled.
 JOINED: dict[Method, Recipe] = {
     **_flows(FLOW, FLOW_TRAINING),
-    **{method: BEST[method] for method in ("independent", "chow-liu", "mixture", "transformer", "autoregressive")},
+    **{method: BEST[method] for method in ("independent", "chow-liu", "mixture", "transformer", "autoregressive", "backoff")},
 }
 
 # The preset `blind`: flows whose couplings know no cells. They move a group of columns given all others (Voronoi,
@@ -232,6 +235,12 @@ DIFFERENCES: dict[tuple[Preset, str, Method], Mapping[str, Any]] = {
         "model.width": 256,
         "model.dropout": 0.0,
         "model.orders": 4,
+        "training.batch_size": 512,
+    },
+    ("best", "forests", "backoff"): {
+        "model.network.width": 256,
+        "model.network.dropout": 0.0,
+        "model.network.orders": 4,
         "training.batch_size": 512,
     },
     ("best", "mushroom", "autoregressive"): SMALL_NETWORK,
