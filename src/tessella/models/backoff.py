@@ -41,7 +41,9 @@ class BackoffTable(nn.Module):
         super().__init__()
         shape = network.density.shape
         if shape.numbers:
-            raise ValueError(f"table: got {shape.numbers} columns of numbers; expected categories only, whose rows repeat")
+            raise ValueError(
+                f"table: got {shape.numbers} columns of numbers; expected categories only, whose rows repeat"
+            )
         if not 0 <= own < 1:
             raise ValueError(f"own: got {own}; expected a share, at least 0 and below 1")
         self.network, self.own = network, own
@@ -63,7 +65,7 @@ class BackoffTable(nn.Module):
         key = self._key(seen)
         order = key.argsort()
         self.seen, self.number, self.key = seen[order], number[order], key[order]
-        if not (self.key.diff() > 0).all():
+        if not _ascending(self.key):
             raise ArithmeticError("codes: got two rows with one key; expected different keys of different rows")
         self.came = self._came()
         exactly = torch.bincount(self.number, minlength=DISCOUNTS + 2)[1 : DISCOUNTS + 2].double()
@@ -112,7 +114,7 @@ class BackoffTable(nn.Module):
         most = torch.tensor(shape.counts, device=self.seen.device)
         if not ((self.seen >= 0) & (self.seen < most)).all():
             raise ValueError("seen: got rows with other codes; expected rows of the table")
-        if not (torch.equal(self.key, self._key(self.seen)) and (self.key.diff() > 0).all()):
+        if not (torch.equal(self.key, self._key(self.seen)) and _ascending(self.key)):
             raise ValueError("key: got keys of other rows; expected those of `seen`, in ascending order")
         if not ((self.number > 0).all() and torch.equal(self.came, self._came())):
             raise ValueError("number: got numbers that `came` does not count; expected how often each row came")
@@ -141,3 +143,8 @@ class BackoffTable(nn.Module):
     def _key(self, codes: Tensor) -> Tensor:
         """A number for each row, almost surely another for another: sum_j (c_j + 1) a^j modulo 2^64."""
         return ((codes.long() + 1) * self.factor).sum(1)
+
+
+def _ascending(keys: Tensor) -> bool:
+    """Whether each is larger than the one before. Their differences may be too large for an integer."""
+    return bool((keys[1:] > keys[:-1]).all())

@@ -34,6 +34,7 @@ LABELS = {
     "blocks": "block-autoregressive mixture of categoricals",
     "transformer": "causal transformer",
     "autoregressive": "transformer in any order",
+    "backoff": "counts of rows, backed off to it",
 }
 PRESETS = {
     "best": "",
