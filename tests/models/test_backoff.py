@@ -157,10 +157,9 @@ def test_tables_that_were_changed_are_refused(buffer):
 
 
 def test_what_cannot_repeat_is_refused():
-    numbers = TableShape((2,), whole=(False,), indicators=(-1,))
+    batch = torch.zeros(5, 1, dtype=torch.int64), torch.randn(5, 1).double()
     with pytest.raises(ValueError, match="1 columns of numbers; expected categories only"):
-        batch = torch.zeros(5, 1, dtype=torch.int64), torch.randn(5, 1).double()
-        CONFIG.start(numbers, batch, batch)
+        CONFIG.start(TableShape((2,), whole=(False,), indicators=(-1,)), batch, batch)
     with pytest.raises(ValueError, match="rows: got 0"):
         CONFIG.build(SHAPE)
     with pytest.raises(ValueError, match="own: got 1"):
