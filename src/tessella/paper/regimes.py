@@ -19,7 +19,7 @@ from tessella.configs import to_json
 from tessella.data import Rows
 from tessella.densities import DensityConfig, DisjointMixtureConfig
 from tessella.paper.modes import Modes
-from tessella.paper.toys import RATES, FittedDensity, choose, without_cells
+from tessella.paper.toys import FittedDensity, choose, without_cells
 from tessella.training import TrainingConfig
 from tessella.training.config import Accelerator, Compile
 
@@ -31,7 +31,7 @@ BLOCKS = DisjointMixtureConfig(blocks=4, component_blocks=4, squashing=8.0, tran
 TRAINING = TrainingConfig(batch_size=512, log_every=100, progress=False, threads=1)
 ROWS = {"train": 100_000, "validation": 5_000, "test": 20_000}
 VALIDATIONS = 5  # of a run: few, as they cost time; the last is at its end
-LONG = 100_000  # steps, which are worth a minute of compilation on a GPU, but not a second learning rate
+LONG = 100_000  # steps, which are worth a minute of compilation on a GPU
 
 
 @dataclass(frozen=True)
@@ -87,10 +87,9 @@ def answer(question: Question, accelerator: Accelerator, folder: Path) -> dict[s
     rows = draw(question.data)
     every = -(-question.steps // VALIDATIONS)
     training = replace(TRAINING, steps=question.steps, validate_every=every, checkpoint_every=question.steps)
-    long = question.steps >= LONG
-    compiled: Compile = "fuse" if long else "auto"
+    compiled: Compile = "fuse" if question.steps >= LONG else "auto"
     training = replace(training, seed=question.data.seed, accelerator=accelerator, compile=compiled)
-    chosen = choose(question.model(), rows, training, folder / question.name, RATES[:1] if long else RATES)
+    chosen = choose(question.model(), rows, training, folder / question.name)
     kl = divergence(question.data, chosen.best, rows["test"])
     return {
         "data": asdict(question.data),

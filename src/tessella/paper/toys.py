@@ -129,15 +129,9 @@ def compare(data: str, config: DisjointMixtureConfig, training: TrainingConfig, 
     return Comparison(data, **{name: choose(one, rows, training, folder / name) for name, one in configs.items()})
 
 
-def choose(
-    config: DensityConfig,
-    rows: dict[str, Rows],
-    training: TrainingConfig,
-    folder: Path,
-    rates: tuple[float, ...] = RATES,
-) -> Chosen:
+def choose(config: DensityConfig, rows: dict[str, Rows], training: TrainingConfig, folder: Path) -> Chosen:
     """A run for each of the learning rates."""
-    trainings = [replace(training, learning_rate=rate) for rate in rates]
+    trainings = [replace(training, learning_rate=rate) for rate in RATES]
     runs = (fit_density(config, rows, one, folder / f"{one.learning_rate}") for one in trainings)
     return Chosen(tuple(runs))
 
