@@ -277,12 +277,14 @@ DIFFERENCES: dict[tuple[Preset, str, Method], Mapping[str, Any]] = {
         "model.orders": 8,
         "training.batch_size": 1024,
     },
-    # What counts know need not be learned by heart: a small network, an hour of one CPU core.
+    # What counts know need not be learned by heart: a small network, in one order, an hour of one CPU core.
     ("joined", "forests", "backoff"): {
         "model.network.width": 128,
         "model.network.layers": 3,
         "model.network.dropout": 0.0,
-        "model.network.orders": 8,
+        "model.network.natural": 1.0,
+        "model.network.given": 0.0,
+        "model.network.orders": 1,
         "training.batch_size": 512,
     },
     ("joined", "forests", "mixture"): {"model.components": (50,)},
