@@ -11,10 +11,12 @@ from safetensors.torch import load_file, save_file
 from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensorMode
 
 from tessella import checks
+from tessella.baselines import CategoricalMixture
 from tessella.bijections import CellBijection
 from tessella.configs import from_json, to_json
 from tessella.data import Rows, TableShape
 from tessella.densities import Gaussian
+from tessella.densities.components import QUICK
 from tessella.densities.walking import RowWalk
 from tessella.dequantizers import Dequantizer, FixedNoise, LaguerreConfig, VoronoiConfig
 from tessella.models import AutoregressiveConfig, AutoregressiveTable, TableConfig
@@ -22,6 +24,7 @@ from tessella.training import Trainable, TrainingConfig, fit
 
 CATEGORIES = {"ragged": (3, 1, 4, 2), "one": (5,), "one of one": (1,), "two": (2, 2), "wide": (2, 70, 3)}
 SMALL = AutoregressiveConfig(width=8, layers=2, bins=4, fast=False)
+CONFIGS = {"network": SMALL, "beside a mixture": replace(SMALL, components=3)}
 # A category, a real number that may be missing or an atom, an integer, an integer that may be missing.
 MIXED = TableShape((2, 3, 2), whole=(False, True, True), indicators=(1, -1, 2))
 REAL, WHOLE, MAYBE = 1, 2, 3  # columns of the density
@@ -43,8 +46,9 @@ def scattered(shape: TableShape, scale: float = 0.4, config: AutoregressiveConfi
     batch = rows_of(shape)
     model = config.start(shape, batch, tuple(part[:100] for part in batch)).model
     with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.add_(scale * torch.randn_like(parameter))
+        for name, parameter in model.named_parameters():
+            quick = QUICK if ".components." in name else 1
+            parameter.add_(scale / quick * torch.randn_like(parameter))
     return model.eval()
 
 
@@ -57,10 +61,11 @@ def in_order(model: AutoregressiveTable, order, *batch: torch.Tensor) -> torch.T
     return model.density(rows, torch.tensor(order).expand_as(rows.flat))
 
 
+@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
 @pytest.mark.parametrize("counts", CATEGORIES.values(), ids=CATEGORIES)
 @torch.no_grad()
-def test_probabilities_sum_to_one_in_every_order(counts):
-    model, rows = scattered(TableShape(counts)), all_rows(counts)
+def test_probabilities_sum_to_one_in_every_order(counts, config):
+    model, rows = scattered(TableShape(counts), config=config), all_rows(counts)
     sums = [in_order(model, order, rows).sum(-1).exp().sum() for order in permutations(range(len(counts)))]
     torch.testing.assert_close(torch.stack(sums), torch.ones(len(sums)))
     for orders in (1, 4):
@@ -78,6 +83,33 @@ def test_orders_differ_and_more_of_them_are_their_mean():
     own = torch.stack([torch.tensor(chosen[i % 3]) for i in range(len(rows))])  # an order for each row
     mixed = model.density(model.density.place(rows), own).sum(-1).exp()
     torch.testing.assert_close(mixed, members[torch.arange(len(rows)) % 3, torch.arange(len(rows))])
+
+
+@torch.no_grad()
+def test_what_the_network_corrects_is_a_mixture_of_products():
+    """Before the first update, in every order: sum_m w_m prod_j P_mj(c_j), components around the frequencies."""
+    counts = (3, 1, 4, 2)
+    codes, rows = rows_of(TableShape(counts))[0], all_rows(counts)
+    density = replace(SMALL, components=5).start(TableShape(counts), (codes,), (codes,)).model.density
+    density.components.log_weight.normal_(std=0.1)
+    log_share, log_weight = density.components(), density.components.prior.log_softmax(0)
+    expected = (log_weight + log_share[rows + density.offset].sum(1)).logsumexp(-1)
+    for order in permutations(range(4)):
+        found = density(density.place(rows), torch.tensor(order).expand(len(rows), -1)).sum(-1)
+        torch.testing.assert_close(found, expected)
+    for column, parts in enumerate(log_share.split(counts)):
+        assert torch.equal(density.components(column), parts)
+        assert (parts.std(1) > 0.05).all() or counts[column] == 1  # components differ
+
+
+@torch.no_grad()
+def test_it_begins_as_a_mixture_that_was_found_before():
+    counts = (3, 1, 4, 2)
+    codes, rows = rows_of(TableShape(counts))[0], all_rows(counts)
+    mixture = CategoricalMixture(counts, 4).fit(codes, iterations=5)
+    model = replace(SMALL, components=4).start(TableShape(counts), (codes,), (codes,)).model
+    model.density.components.take(mixture.log_weight, mixture.log_table)
+    torch.testing.assert_close(model.log_prob(rows, orders=3), mixture.log_prob(rows), atol=1e-6, rtol=0)
 
 
 @pytest.mark.parametrize("known", [[], [0], [WHOLE], [MAYBE, WHOLE, 0]], ids=str)
@@ -118,10 +150,11 @@ def test_fewer_rows_than_orders_are_drawn():
     assert [len(part) for part in model.sample(2)] == [2, 2]
 
 
+@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
 @torch.no_grad()
-def test_a_mixed_table_has_mass_one_in_every_order():
+def test_a_mixed_table_has_mass_one_in_every_order(config):
     shape = TableShape((3,), whole=(False,), indicators=(-1,))
-    model = scattered(shape, 0.3)
+    model = scattered(shape, 0.3, config)
     bins = model.density.numbers
     x, dx = quadrature(bins.edges[0, : int(bins.bins[0]) + 1], 8000)
     codes = torch.arange(3).repeat_interleave(len(x))[:, None]
@@ -152,10 +185,11 @@ def test_samples_follow_the_probabilities(orders):
     assert ((seen - expected).square() / expected)[often].sum().item() < 55
 
 
+@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
 @torch.no_grad()
-def test_samples_of_a_mixed_table_follow_its_likelihood():
+def test_samples_of_a_mixed_table_follow_its_likelihood(config):
     """Shares of the parts of every column in draws, against the exact conditionals averaged over the draws."""
-    model, number = scattered(MIXED, 0.3), 6_000
+    model, number = scattered(MIXED, 0.3, config), 6_000
     batch = model.sample(number)
     assert [part.shape for part in batch] == [(number, 3), (number, 3)]
     rows = model.density.place(*batch)
@@ -163,14 +197,15 @@ def test_samples_of_a_mixed_table_follow_its_likelihood():
         table, _ = model.conditional(*batch, column=column, known=range(column))
         shares = torch.bincount((rows.flat - model.density.offset)[:, column], minlength=table.shape[1]) / number
         assert (shares - table.mean(0)).abs().max() < 5 * 0.5 / number**0.5
-    bridge = (scattered(MIXED, 0.1).log_prob(*batch) - model.log_prob(*batch)).exp()
+    bridge = (scattered(MIXED, 0.1, config).log_prob(*batch) - model.log_prob(*batch)).exp()
     assert float(bridge.mean()) == pytest.approx(1, abs=6 * float(bridge.std()) / number**0.5)
 
 
+@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
 @pytest.mark.parametrize("shape", [TableShape((3, 1, 4, 2)), MIXED], ids=["categories", "mixed"])
 @torch.no_grad()
-def test_log_prob_is_the_sum_of_conditionals_in_any_order(shape):
-    model, batch = scattered(shape), rows_of(shape, 50)
+def test_log_prob_is_the_sum_of_conditionals_in_any_order(shape, config):
+    model, batch = scattered(shape, config=config), rows_of(shape, 50)
     for order in ([0, 1, 2, 3], [2, 0, 3, 1]):
         rows = model.density.place(*batch)
         asked = [model.density.conditional(rows, j, order[:t]) for t, j in enumerate(order)]
@@ -180,10 +215,11 @@ def test_log_prob_is_the_sum_of_conditionals_in_any_order(shape):
     torch.testing.assert_close(in_order(model, [0, 1, 2, 3], *batch).sum(-1), model.log_prob(*batch))
 
 
+@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
 @torch.no_grad()
-def test_rows_given_columns_keep_them_and_follow_the_exact_conditional():
+def test_rows_given_columns_keep_them_and_follow_the_exact_conditional(config):
     counts, number = (3, 2, 4), 20_000
-    model = scattered(TableShape(counts))
+    model = scattered(TableShape(counts), config=config)
     (draws,) = model.complete(torch.tensor([[9, 1, 9]]).expand(number, 3), known=[1])
     assert (draws[:, 1] == 1).all()
     rows = all_rows(counts)
@@ -253,19 +289,21 @@ def test_a_table_has_an_order_of_its_own(monkeypatch):
         assert walked == [(column, column in known) for column in expected]
 
 
+@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
 @torch.no_grad()
-def test_what_is_not_known_makes_no_difference():
-    model, (codes, numbers) = scattered(MIXED), rows_of(MIXED, 50)
+def test_what_is_not_known_makes_no_difference(config):
+    model, (codes, numbers) = scattered(MIXED, config=config), rows_of(MIXED, 50)
     others = (codes.flip(0), numbers.flip(0))
     others[0][:, 0] = codes[:, 0]
     first, second = (model.conditional(*batch, column=WHOLE, known=[0])[0] for batch in ((codes, numbers), others))
     assert torch.equal(first, second)
 
 
+@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
 @torch.no_grad()
-def test_drawing_with_kept_keys_and_values_is_the_one_pass():
+def test_drawing_with_kept_keys_and_values_is_the_one_pass(config):
     for dtype in (torch.float32, torch.float64):
-        model, batch = scattered(MIXED).to(dtype), rows_of(MIXED, 20)
+        model, batch = scattered(MIXED, config=config).to(dtype), rows_of(MIXED, 20)
         order = [2, 0, 3, 1]
         walk = model.density.net.walk(20)
         for t, column in enumerate(order):
@@ -276,10 +314,11 @@ def test_drawing_with_kept_keys_and_values_is_the_one_pass():
             walk.tell(column, *model.density.told(column, located, tables))
 
 
+@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
 @pytest.mark.parametrize("shape", [TableShape((3, 1, 4, 2)), MIXED], ids=["categories", "mixed"])
-def test_the_training_step_never_looks_at_a_value(shape):
+def test_the_training_step_never_looks_at_a_value(shape, config):
     """On tensors without values, loss and gradient still work: what a step captured as a CUDA graph needs."""
-    model, batch = scattered(shape), rows_of(shape, 64)
+    model, batch = scattered(shape, config=config), rows_of(shape, 64)
     with FakeTensorMode(allow_non_fake_inputs=True) as mode, checks.values(False):
         loss = model.loss(*(mode.from_tensor(part) for part in batch))
         loss.backward()
@@ -287,17 +326,22 @@ def test_the_training_step_never_looks_at_a_value(shape):
             loss.item()  # it would have been noticed
 
 
-def test_the_loss_is_one_graph():
+@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
+def test_the_loss_is_one_graph(config):
     """All rows in the table's order, so that nothing is drawn."""
     torch.compiler.reset()
-    model, batch = AutoregressiveTable(scattered(MIXED).density, natural=1.0, given=0.0).eval(), rows_of(MIXED, 16)
+    model, batch = (
+        AutoregressiveTable(scattered(MIXED, config=config).density, natural=1.0, given=0.0).eval(),
+        rows_of(MIXED, 16),
+    )
     compiled = torch.compile(model.loss, fullgraph=True, backend="aot_eager")
     torch.testing.assert_close(compiled(*batch), model.loss(*batch))
 
 
+@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
 @pytest.mark.parametrize("shape", [TableShape((3, 1, 4, 2)), MIXED], ids=["categories", "mixed"])
-def test_a_gradient_reaches_every_parameter(shape):
-    model = scattered(shape).train()
+def test_a_gradient_reaches_every_parameter(shape, config):
+    model = scattered(shape, config=config).train()
     model.loss(*rows_of(shape)).backward()
     for name, parameter in model.named_parameters():
         assert parameter.grad.isfinite().all(), name
@@ -316,9 +360,10 @@ def test_the_start_is_independent_columns_uniform_in_their_parts():
     torch.testing.assert_close(model.conditional(codes[:1], numbers[:1], column=0, known=[])[0], table)
 
 
-def test_config_and_state_restore_the_model_bitwise(tmp_path):
+@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
+def test_config_and_state_restore_the_model_bitwise(tmp_path, config):
     batch = rows_of(MIXED)
-    started = replace(SMALL, order=(3, 1, 0, 2)).start(MIXED, batch, batch)
+    started = replace(config, order=(3, 1, 0, 2)).start(MIXED, batch, batch)
     save_file(started.model.state_dict(), tmp_path / "model.safetensors")
     config = from_json(TableConfig, to_json(started.config))
     assert config == started.config

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tessella.nets import AnyOrder, RaggedLogits
-from tessella.nets.ragged import draw, ragged_cells
+from tessella.nets.ragged import Mixed, draw, ragged_cells
 
 
 def scattered(module):
@@ -32,13 +32,14 @@ def test_columns_left_out_have_no_say():
     torch.testing.assert_close(net(values[:, :2], order[:, :2]), net(values, order)[:, :2])
 
 
+@pytest.mark.parametrize("evidence", [0, 5])
 @pytest.mark.parametrize("kinds", [(1, 1, 1, 1), (2, 1, 3, 2), (40, 1, 2, 3), (1, 3, 40, 1)], ids=str)
 @torch.no_grad()
-def test_a_walk_is_the_one_pass(kinds):
+def test_a_walk_is_the_one_pass(kinds, evidence):
     """Of columns with so many different values, of which rows share few, some, or all until then."""
-    net, rows, order = scattered(AnyOrder(4, width=32, layers=2)), 40, [2, 0, 3, 1]
+    net, rows, order = scattered(AnyOrder(4, width=32, layers=2, evidence=evidence)), 40, [2, 0, 3, 1]
     keys = torch.stack([torch.randperm(rows) % kind for kind in kinds], 1)
-    values = torch.stack([torch.randn(kind, 32)[key] for kind, key in zip(kinds, keys.T, strict=True)], 1)
+    values = torch.stack([torch.randn(kind, 32 + evidence)[key] for kind, key in zip(kinds, keys.T, strict=True)], 1)
     states = net(values, torch.tensor(order).expand(rows, 4))
     for skipped in ({}, {0, 1}, {2}):
         walk = net.walk(rows)
@@ -63,15 +64,31 @@ def test_categories_are_drawn_by_their_probabilities(dtype):
             assert ((shares - probability).abs() <= 5 * (probability / 40_000).sqrt()).all()
 
 
+def test_evidence_is_the_sum_over_what_was_told_before():
+    """And nothing that the network sees."""
+    net, order, values = scattered(AnyOrder(4, width=8, layers=2, evidence=3)), torch.randperm(4), torch.randn(2, 4, 11)
+    learned, evidence = net(values, order.expand(2, 4)).split([8, 3], -1)
+    for t in range(4):
+        torch.testing.assert_close(evidence[:, t], values[:, :t, 8:].sum(1))
+    other = torch.cat([values[..., :8], torch.randn(2, 4, 3)], -1)
+    assert torch.equal(net(other, order.expand(2, 4))[..., :8], learned)
+
+
+@pytest.mark.parametrize("components", [0, 4])
 @pytest.mark.parametrize("counts", [(3, 70, 1, 2), (2, 2), (200,), (300, 5, 64, 63)], ids=str)
-def test_ragged_logits_are_a_softmax_for_each_variable(counts):
+def test_ragged_logits_are_a_softmax_for_each_variable(counts, components):
+    """Times a mixture, where there is one."""
     logits, states = RaggedLogits(counts), torch.randn(7, len(counts), 6)
-    weight, bias = torch.randn(sum(counts), 6), torch.randn(sum(counts))
+    weight, bias, share = torch.randn(sum(counts), 6), torch.randn(sum(counts)), torch.rand(sum(counts), components)
     codes = torch.stack([torch.randint(count, (7,)) for count in counts], 1)
-    found = logits(states, weight, bias, codes)
+    posterior = torch.rand(7, len(counts), components)
+    found = logits(states, weight, bias, codes, Mixed(posterior, share) if components else None)
     for j in range(len(counts)):
         own = logits.own(j)
-        table = (states[:, j] @ weight[own].T + bias[own]).log_softmax(-1)
+        mass = (states[:, j] @ weight[own].T + bias[own]).exp()
+        if components:
+            mass = mass * (posterior[:, j] @ share[own].T)
+        table = (mass / mass.sum(1, keepdim=True)).log()
         torch.testing.assert_close(found[:, j], table.gather(1, codes[:, j, None])[:, 0])
 
 

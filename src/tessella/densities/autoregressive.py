@@ -11,10 +11,11 @@ from tessella import checks
 from tessella.data.tables.bins import NumberDistribution
 from tessella.data.tables.shape import TableShape
 from tessella.densities import intervals
+from tessella.densities.components import Components
 from tessella.densities.number_parts import NumberParts, PlacedNumbers, Sizes
 from tessella.densities.part_tables import PartGroups, PartTable
 from tessella.nets import AnyOrder, RaggedLogits
-from tessella.nets.ragged import HAND
+from tessella.nets.ragged import HAND, Mixed, log_mean
 
 EMBEDDED = 0.1  # size of what the network is told about a value, at the start
 APART = 0.25  # less than half, so that parts and the places in them, from -1 to 1, are told apart by one number
@@ -40,7 +41,11 @@ class ColumnTables(NamedTuple):
     bias: Tensor
     """The same, (K), and -infinity."""
     told: Tensor
-    """What the network is told about each, in its middle, (K, width)."""
+    """What the network is told about each, in its middle, and components, (K, width + M)."""
+    share: Tensor
+    """Its probability in each component, (K, M); M may be 0."""
+    prior: Tensor
+    """log of the weight of each component, up to a number, (M)."""
     wide: Tensor
     """Whether it has more than one value, (K)."""
     value: Tensor
@@ -49,8 +54,13 @@ class ColumnTables(NamedTuple):
     """What is said about it, 1 where a number is there, (K)."""
 
     def logits(self, state: Tensor) -> Tensor:
-        """log P of every part up to a number for each row, from the state of the column, (B, width) -> (B, K)."""
-        return functional.linear(state, self.head, self.bias)
+        """log P of every part up to a number for each row, from the state of the column, (B, width + M) -> (B, K)."""
+        if not self.share.shape[1]:
+            return functional.linear(state, self.head, self.bias)
+        learned, evidence = state.tensor_split([self.head.shape[1]], -1)
+        return functional.linear(learned, self.head, self.bias) + log_mean(
+            (evidence + self.prior).softmax(-1), self.share
+        )
 
 
 class Located(NamedTuple):
@@ -74,10 +84,15 @@ class Autoregressive(nn.Module):
     The N columns are the table's categorical variables that are no indicators, then its numbers, each with what its
     indicator says: a missing number, or one of the encoding's atoms, is a part.
 
+    With components the network corrects a mixture m of products: pi_k(x_s(<t)) is proportional to
+    m(k | x_s(<t)) exp(w_k . h + b_k). What makes whole rows alike a mixture learns from few of them, in any order at
+    once, and the network learns the rest.
+
     Args:
         shape: of the table.
         sizes: (bins, atoms, groups) of each of its numbers, see `PartGroups`.
         width, layers, dropout, fast: of the network, see `AnyOrder`.
+        components: M of the mixture; 0 for none.
 
     >>> density = Autoregressive(TableShape((2, 3)), (), width=8, layers=1)
     >>> density(density.place(torch.tensor([[1, 2]])), torch.tensor([[1, 0]])).exp()
@@ -97,6 +112,7 @@ class Autoregressive(nn.Module):
         layers: int,
         dropout: float = 0.0,
         fast: bool = False,
+        components: int = 0,
     ):
         super().__init__()
         if len(sizes) != shape.numbers:
@@ -116,7 +132,7 @@ class Autoregressive(nn.Module):
             "offset": own.cumsum(0) - own,
         }.items():
             self.register_buffer(name, buffer, persistent=False)
-        self.net = AnyOrder(len(self.counts), width, layers, dropout, fast)
+        self.net = AnyOrder(len(self.counts), width, layers, dropout, fast, components)
         rows = [(part.parts, groups + part.others) for part, (_, _, groups) in zip(parts, sizes, strict=True)]
         self.groups = PartGroups(sum(self.counts[: self.categories]), rows, others)
         self.embed = PartTable(self.groups, width, EMBEDDED)
@@ -124,6 +140,7 @@ class Autoregressive(nn.Module):
         self.bias = nn.Parameter(torch.zeros(sum(self.counts)))
         self.logits = RaggedLogits(self.counts)
         self.inside = _Inside(self.groups, width) if parts else None
+        self.components = Components(self.counts, components) if components else None
 
     @property
     def columns(self) -> int:
@@ -153,17 +170,26 @@ class Autoregressive(nn.Module):
             rows: by their parts.
             order: of the columns, one for each row, (B, N).
         """
-        states = _back(self.net(self._told(rows, order), order), order)
-        log_prob: Tensor = self.logits(states, self.head.all(self.groups), self.bias, rows.flat - self.offset)
+        components, log_share = self.components, None if self.components is None else self.components()
+        states = _back(self.net(self._told(rows, order, log_share), order), order)
+        learned, evidence = states.tensor_split([self.net.width], -1)
+        mixed = (
+            None
+            if components is None or log_share is None
+            else Mixed((evidence + components.prior).softmax(-1), log_share.exp())
+        )
+        heads = self.head.all(self.groups)
+        log_prob: Tensor = self.logits(learned, heads, self.bias, rows.flat - self.offset, mixed)
         if rows.numbers is None:
             return log_prob
-        inner = self._log_inside(rows, states[:, self.categories :], slice(0, None))
+        inner = self._log_inside(rows, learned[:, self.categories :], slice(0, None))
         return log_prob + functional.pad(inner, (self.categories, 0))
 
     def conditional(self, rows: PlacedRows, column: int, known: Sequence[int]) -> tuple[Tensor, Tensor]:
         """log P of every part of a column given the known ones, (B, K), and log p of the value that is there, (B)."""
         order = torch.tensor([*known, column], device=rows.flat.device).expand(len(rows.flat), -1)
-        state = self.net(self._told(rows, order), order)[:, -1]
+        log_share = None if self.components is None else self.components()
+        state = self.net(self._told(rows, order, log_share), order)[:, -1]
         table = self.log_table(column, state)
         return table, self.log_value(rows, column, state, table)
 
@@ -177,7 +203,12 @@ class Autoregressive(nn.Module):
         absent = -self.counts[column] % HAND
         head = functional.pad(self.head.some(self.groups, own), (0, 0, 0, absent))
         bias = functional.pad(self.bias[own], (0, absent), value=-torch.inf)
-        vectors = head, bias, self.embed.some(self.groups, own)
+        told, prior = self.embed.some(self.groups, own), self.bias[:0]
+        share = self.bias.new_zeros(self.counts[column] + absent, 0)
+        if self.components is not None:
+            log_share, prior = self.components(column), self.components.prior
+            told, share = torch.cat([told, log_share], 1), functional.pad(log_share.exp(), (0, 0, 0, absent))
+        vectors = head, bias, told, share, prior
         if self.numbers is None or column < self.categories:
             code = torch.arange(self.counts[column], device=self.bias.device)
             return ColumnTables(*vectors, code < 0, code, torch.ones_like(code))
@@ -192,16 +223,21 @@ class Autoregressive(nn.Module):
 
     @torch.no_grad()
     def start(self, rows: PlacedRows) -> None:
-        """Begin as independent columns, log P_k = log (n_k + 1/2) / (n + K / 2)."""
+        """Begin as independent columns, log P_k = log (n_k + 1/2) / (n + K / 2), or components around them."""
         n = torch.bincount(rows.flat.flatten(), minlength=len(self.bias)).double()
         count = torch.tensor(self.counts, device=n.device)
         total = (len(rows.flat) + JEFFREYS * count.double()).repeat_interleave(count)
-        self.bias.copy_((n + JEFFREYS).log() - total.log())
+        log_frequency = (n + JEFFREYS).log() - total.log()
+        if self.components is None:
+            self.bias.copy_(log_frequency)
+        else:
+            self.components.start(log_frequency)
 
-    def _told(self, rows: PlacedRows, order: Tensor) -> Tensor:
-        """What the network is told about the values of columns in an order (B, n): (B, n, width)."""
-        told: Tensor = self.embed(self.groups, *(x.gather(1, order) for x in (rows.flat, rows.place)))
-        return told
+    def _told(self, rows: PlacedRows, order: Tensor, log_share: Tensor | None) -> Tensor:
+        """What network and components are told about the values of columns in an order (B, n): (B, n, width + M)."""
+        flat = rows.flat.gather(1, order)
+        told: Tensor = self.embed(self.groups, flat, rows.place.gather(1, order))
+        return told if log_share is None else torch.cat([told, functional.embedding(flat, log_share)], -1)
 
     def _place(self, flat: Tensor, position: Tensor) -> Tensor:
         """Where in its group a number lies, by its part and where it is inside."""
@@ -228,12 +264,12 @@ class Autoregressive(nn.Module):
         return Located(found.part[:, 0], wide, found.position[:, 0][wide])
 
     def told(self, column: int, located: Located, tables: ColumnTables) -> tuple[Tensor, Tensor]:
-        """What the network is told about values of a column, (B, width), and a key that tells them apart, (B)."""
+        """What is told about values of a column, (B, width + M), and a key that tells them apart, (B)."""
         told, key = functional.embedding(located.part, tables.told), located.part.double()
         if len(located.wide):
             flat = located.part[located.wide] + self.offset[column]
             place = self._place(flat, located.position.to(self.bias.dtype))
-            told[located.wide] = self.embed(self.groups, flat, place)
+            told[located.wide, : self.net.width] = self.embed(self.groups, flat, place)
             key[located.wide] += APART * located.position
         return told, key
 
@@ -264,10 +300,11 @@ class _Inside(nn.Module):
         self.bias = nn.Parameter(torch.zeros(len(groups.row) - groups.categories, 2))
 
     def forward(self, groups: PartGroups, part: Tensor, states: Tensor) -> Tensor:
-        """Parts of numbers (*batch), counted through all columns, states (*batch, width) -> (*batch, 2)."""
+        """Parts of numbers (*batch), counted through all columns, states (*batch, width + M) -> (*batch, 2)."""
         weight = functional.embedding(groups.row[part] - groups.categories, self.weight).unflatten(-1, (2, -1))
         bias = functional.embedding(part - groups.categories, self.bias)
-        shape: Tensor = (weight * states[..., None, :]).sum(-1) + bias
+        learned = states[..., None, : weight.shape[-1]]
+        shape: Tensor = (weight * learned).sum(-1) + bias
         return shape
 
 

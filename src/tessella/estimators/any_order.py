@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
+from tessella.baselines import CategoricalMixture
 from tessella.baselines.choosing import MOST_ROWS, fit_mixture
 from tessella.contracts import Batch, Stream
 from tessella.data import Encoding, Rows
@@ -17,6 +18,7 @@ from tessella.nets.ragged import ragged_cells
 from tessella.training.config import Optimizer
 
 CODES = 16  # of a number, about, in a mixture
+FEWEST_COMPONENTS = 3  # fewer are independent columns, and the background
 SHARE_FOR_MIXTURE, SECONDS_FOR_MIXTURE = 0.1, 20.0  # of the time budget; at most
 VERY_FEW, FEW, MANY, FEWEST_STEPS = 3_000, 10_000, 50_000, 600
 LONG = 1800.0  # seconds, in which a CPU trains a larger network
@@ -62,8 +64,10 @@ def learn_autoregressive(
     plan: Plan,
     began: float,
     stream: Stream | None = None,
+    mixture: CategoricalMixture | None = None,
 ) -> Learned:
-    """One causal transformer for every order, which begins as independent columns; never worse than those.
+    """One causal transformer for every order, which begins as independent columns, or as a mixture of categoricals
+    that it then corrects; never worse than those.
 
     Where there is a stream, it learns from that, and the training rows are some of it to begin with.
     """
@@ -72,10 +76,15 @@ def learn_autoregressive(
     size = settings.width or chosen.width, settings.layers or chosen.layers, chosen.dropout
     train, validation = (_some(batch, ROWS_FOR_START) for batch in rows)
     order = sorted(range(len(encoding.variables)), key=encoding.variables.__getitem__)
-    started = AutoregressiveConfig(*size, order=tuple(order)).start(encoding.shape, train, validation)
-    model, config = started.model, started.config
+    components = 0 if mixture is None else mixture.components
+    wanted = AutoregressiveConfig(*size, components=components, order=tuple(order))
+    started = wanted.start(encoding.shape, train, validation)
+    model, config, start = started.model, started.config, started.start
     assert isinstance(model, AutoregressiveTable)
     assert isinstance(config, AutoregressiveConfig)
+    if mixture is not None and model.density.components is not None:
+        model.density.components.take(mixture.log_weight, mixture.log_table)
+        start = f"a mixture of {components} products of categoricals"
     few = max(FEWEST_FOR_VALUE, LOGITS_FOR_VALUE // ragged_cells(model.density.counts))
     watched = _some(rows[1], min(few, ROWS_FOR_VALUE))
     before = mean_nll(model, watched, plan.seed)
@@ -88,7 +97,7 @@ def learn_autoregressive(
         model.load_state_dict(weights)
         model.orders, after = 1, before
     config = replace(config, orders=model.orders)
-    return Learned(model, config, "autoregressive", started.start, before, after, result, history)
+    return Learned(model, config, "autoregressive", start, before, after, result, history)
 
 
 def _with_best_orders(model: AutoregressiveTable, validation: Batch, seed: int) -> float:
@@ -105,11 +114,17 @@ def _with_best_orders(model: AutoregressiveTable, validation: Batch, seed: int) 
 
 
 def learn_best(encoding: Encoding, settings: Settings, rows: tuple[Batch, Batch], plan: Plan, began: float) -> Learned:
-    """The autoregressive density, or a mixture of categoricals where the table is small and validation rows like it."""
+    """The autoregressive density, or a mixture of categoricals where the table is small and validation rows like it.
+
+    Where all columns of a small table are categories, and they have something to do with each other, the density
+    begins as that mixture.
+    """
     if len(rows[0][0]) > MOST_ROWS:
         return learn_autoregressive(encoding, settings, rows, plan, began)
     mixture = mixture_of_codes(encoding, rows, plan)
-    learned = learn_autoregressive(encoding, settings, rows, plan, began)
+    useful = not encoding.numbers and mixture.components >= FEWEST_COMPONENTS
+    found = mixture.model if useful and isinstance(mixture.model, CategoricalMixture) else None
+    learned = learn_autoregressive(encoding, settings, rows, plan, began, mixture=found)
     value = mean_nll(mixture, _some(rows[1], ROWS_FOR_VALUE), plan.seed)
     if learned.validation <= value:
         return learned

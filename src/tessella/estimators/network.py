@@ -62,9 +62,9 @@ def build(config: TableConfig, encoding: Encoding, codes: Codes | None) -> Model
 
 
 def components_of(model: Model) -> int:
-    """Of the mixture that a model is or began as, or of that of each group of columns; 0 where there is none."""
+    """Of the mixture that a model is, corrects or began as, or of each group of columns; 0 where there is none."""
     if isinstance(model, AutoregressiveTable):
-        return 0
+        return model.density.net.evidence
     if isinstance(model, CodedRows):
         return model.components
     assert isinstance(model.density, Flow)

@@ -107,8 +107,8 @@ class TabularFlow(Asked, saving.Loadable, DensityMixin, BaseEstimator):
         groups_: groups of columns of "blocks"; else 0.
         samples_: S, where a call does not say.
         config_: everything that was chosen about the model.
-        components_: of the mixture that the model is or began as, the last of them a background component for rows that
-            belong to no other; of each group's; 0 of "autoregressive".
+        components_: of the mixture that the model is, corrects or began as, the last of them a background component for
+            rows that belong to no other; of each group's; 0 of "autoregressive" where it corrects none.
         parts_: positions of the "train", "validation" and "test" rows, where the table was streamed those of the rows
             that were kept; not saved.
         history_: step, seconds, loss and validation value (nats per row) during training.

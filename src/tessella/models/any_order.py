@@ -197,7 +197,7 @@ class AutoregressiveTable(nn.Module):
     @property
     def _rows_at_once(self) -> int:
         logits = ragged_cells(self.density.counts)
-        numbers = 12 * self.density.columns * self.density.net.width + 3 * logits
+        numbers = self.density.columns * (12 * self.density.net.width + 6 * self.density.net.evidence) + 3 * logits
         most = NUMBERS_AT_ONCE.get(self.device.type, NUMBERS_ELSEWHERE) // numbers
         return max(1, most, min(FEWEST_AT_ONCE, MOST_LOGITS // logits))
 

@@ -34,6 +34,8 @@ class AutoregressiveConfig(TableConfig, kind="autoregressive"):
     """Of a number, at most."""
     groups: int = 48
     """Of the parts of a number, about: what the network learns about parts it learns about groups, see `PartGroups`."""
+    components: int = 0
+    """Of a mixture of categoricals that the network corrects, which learns much from few rows; 0 for none."""
     sizes: tuple[tuple[int, int, int], ...] = ()
     """Bins, atoms and groups of each number: what `start` found in the rows."""
     order: tuple[int, ...] = ()
@@ -47,11 +49,11 @@ class AutoregressiveConfig(TableConfig, kind="autoregressive"):
                 f"sizes: got {len(self.sizes)}, which leaves them to the rows; expected those that `start` found for "
                 f"{shape.numbers} numbers"
             )
-        density = Autoregressive(shape, self.sizes, self.width, self.layers, self.dropout, self.fast)
+        density = Autoregressive(shape, self.sizes, self.width, self.layers, self.dropout, self.fast, self.components)
         return AutoregressiveTable(density, self.natural, self.given, self.orders, self.order)
 
     def start(self, shape: TableShape, train: Batch, validation: Batch, options: StartOptions | None = None) -> Started:
-        """Independent columns; the bins and atoms of each number those that the validation rows like best."""
+        """Independent columns, or components around them; bins and atoms of numbers as validation rows like them."""
         found = number_distributions(shape, train, validation, self.bins)
         groups = [one.grouped(self.groups) for one in found]
         pairs = zip(found, groups, strict=True)
@@ -60,7 +62,7 @@ class AutoregressiveConfig(TableConfig, kind="autoregressive"):
         model = config.build(shape)
         model.density.arrange(found, groups)
         model.start(*train)
-        return Started(model, config, "independent columns")
+        return Started(model, config, "components at random" if self.components else "independent columns")
 
 
 @dataclass(frozen=True)

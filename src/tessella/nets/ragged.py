@@ -1,6 +1,7 @@
 """Categories of many variables at once, where some have two and others thousands."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -8,6 +9,20 @@ from torch.nn import functional
 
 SMALL = 63  # categories; variables of at most so many are computed together
 HAND = 16
+LEAST = 1e-30  # of a probability whose logarithm is taken
+
+
+class Mixed(NamedTuple):
+    """sum_m r_m P_m(k): probabilities of categories as M components have them, and how likely each component is."""
+
+    posterior: Tensor
+    """r of every variable, (B, N, M)."""
+    share: Tensor
+    """P_m of all categories of all variables, (sum K, M)."""
+
+    def some(self, variables: Tensor | slice) -> "Mixed":
+        """Of some of the variables."""
+        return Mixed(self.posterior[:, variables], self.share)
 
 
 class RaggedLogits(nn.Module):
@@ -39,12 +54,22 @@ class RaggedLogits(nn.Module):
         self.sizes = [len(group) for group in groups]
         self.rectangles = nn.ModuleList(_Rectangle(counts, group) for group in groups)
 
-    def forward(self, states: Tensor, weight: Tensor, bias: Tensor, codes: Tensor) -> Tensor:
-        """States (B, N, width), tables w and b, codes (B, N) -> log P_j(c_j | h_j), (B, N)."""
+    def forward(
+        self, states: Tensor, weight: Tensor, bias: Tensor, codes: Tensor, mixed: Mixed | None = None
+    ) -> Tensor:
+        """States (B, N, width), tables w and b, codes (B, N) -> log P_j(c_j | h_j), (B, N).
+
+        A mixture is multiplied by what the softmax is of: P_j(k) is proportional to exp(w_jk . h_j + b_jk) m_j(k).
+        """
         if self.by_size is not None:
             states, codes = states.index_select(1, self.by_size), codes.index_select(1, self.by_size)
-        parts = zip(self.rectangles, states.split(self.sizes, 1), codes.split(self.sizes, 1), strict=True)
-        log_prob = torch.cat([rectangle(own, weight, bias, code) for rectangle, own, code in parts], 1)
+            mixed = None if mixed is None else mixed.some(self.by_size)
+        found, last = [], 0
+        for rectangle, size in zip(self.rectangles, self.sizes, strict=True):
+            own, last = slice(last, last + size), last + size
+            inner = None if mixed is None else mixed.some(own)
+            found.append(rectangle(states[:, own], weight, bias, codes[:, own], inner))
+        log_prob = torch.cat(found, 1)
         return log_prob if self.by_size is None else log_prob.index_select(1, self.back)
 
     def own(self, variable: int) -> slice:
@@ -71,16 +96,29 @@ class _Rectangle(nn.Module):
         self.register_buffer("entry", entry, persistent=False)
         self.register_buffer("absent", absent, persistent=False)
 
-    def forward(self, states: Tensor, weight: Tensor, bias: Tensor, codes: Tensor) -> Tensor:
+    def forward(self, states: Tensor, weight: Tensor, bias: Tensor, codes: Tensor, mixed: Mixed | None) -> Tensor:
         """Of the states (B, n, width) and codes (B, n) of these variables: (B, n)."""
         if self.alone is not None:  # its tables are part of the others as they are: a million rows are not copied
             logits = functional.linear(states[:, 0], weight[self.alone], bias[self.alone])
+            if mixed is not None:
+                logits = logits + log_mean(mixed.posterior[:, 0], mixed.share[self.alone])
             return -functional.cross_entropy(logits, codes[:, 0], reduction="none")[:, None]
         table = functional.embedding(self.entry, weight)  # (n, K, width)
         added = functional.embedding(self.entry, bias[:, None])[..., 0].masked_fill(self.absent, -torch.inf)
         logits = torch.baddbmm(added[:, None], states.transpose(0, 1), table.transpose(1, 2))  # (n, B, K)
+        if mixed is not None:
+            logits = logits + log_mean(mixed.posterior.transpose(0, 1), functional.embedding(self.entry, mixed.share))
         loss = functional.cross_entropy(logits.flatten(0, 1), codes.T.flatten(), reduction="none")
         return -loss.view(len(table), -1).T
+
+
+def log_mean(posterior: Tensor, share: Tensor) -> Tensor:
+    """log sum_m r_m P_m(k): (*batch, B, M), (*batch, K, M) -> (*batch, B, K).
+
+    >>> log_mean(torch.tensor([[0.5, 0.5]]), torch.tensor([[0.2, 0.4], [0.8, 0.6]])).exp()
+    tensor([[0.3000, 0.7000]])
+    """
+    return (posterior @ share.mT).clamp_min(LEAST).log()
 
 
 def draw(logits: Tensor, row: Tensor | None = None) -> Tensor:
