@@ -223,7 +223,7 @@ FLOWS: tuple[Method, ...] = ("voronoi", "simplex", "binary-argmax")
 MORE_GROUPS = {"model.density.groups": 8}  # of many columns
 DROPOUT = {"connect4": 0.1, "mushroom": 0.2, "nursery": 0.2, "pokerhands": 0.1, "uscensus90": 0.2}
 # Columns that are independent: what a larger network can learn about them is by heart.
-LITTLE_TO_LEARN = {"model.density.width": 32, "model.density.layers": 1, "model.density.components": 4}
+LITTLE_TO_LEARN = {"model.density.width": 8, "model.density.layers": 1, "model.density.components": 2}
 # What differs on some tables, written as on the command line (--set model.cells.dim=2).
 DIFFERENCES: dict[tuple[Preset, str, Method], Mapping[str, Any]] = {
     **{
