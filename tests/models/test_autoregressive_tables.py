@@ -92,13 +92,13 @@ def test_what_the_network_corrects_is_a_mixture_of_products():
     codes, rows = rows_of(TableShape(counts))[0], all_rows(counts)
     density = replace(SMALL, components=5).start(TableShape(counts), (codes,), (codes,)).model.density
     density.components.log_weight.normal_(std=0.1)
-    log_share, log_weight = density.components(), density.components.prior.log_softmax(0)
-    expected = (log_weight + log_share[rows + density.offset].sum(1)).logsumexp(-1)
+    log_share, prior = density.components()
+    expected = (prior.log_softmax(0) + log_share[rows + density.offset].sum(1)).logsumexp(-1)
     for order in permutations(range(4)):
         found = density(density.place(rows), torch.tensor(order).expand(len(rows), -1)).sum(-1)
         torch.testing.assert_close(found, expected)
     for column, parts in enumerate(log_share.split(counts)):
-        assert torch.equal(density.components(column), parts)
+        assert torch.equal(density.components(column).log_share, parts)
         assert (parts.std(1) > 0.05).all() or counts[column] == 1  # components differ
 
 

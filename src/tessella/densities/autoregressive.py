@@ -11,11 +11,11 @@ from tessella import checks
 from tessella.data.tables.bins import NumberDistribution
 from tessella.data.tables.shape import TableShape
 from tessella.densities import intervals
-from tessella.densities.components import Components
+from tessella.densities.components import Components, Shares
 from tessella.densities.number_parts import NumberParts, PlacedNumbers, Sizes
 from tessella.densities.part_tables import PartGroups, PartTable
 from tessella.nets import AnyOrder, RaggedLogits
-from tessella.nets.ragged import HAND, Mixed, log_mean
+from tessella.nets.ragged import HAND, log_mean
 
 EMBEDDED = 0.1  # size of what the network is told about a value, at the start
 APART = 0.25  # less than half, so that parts and the places in them, from -1 to 1, are told apart by one number
@@ -42,10 +42,8 @@ class ColumnTables(NamedTuple):
     """The same, (K), and -infinity."""
     told: Tensor
     """What the network is told about each, in its middle, and components, (K, width + M)."""
-    share: Tensor
-    """Its probability in each component, (K, M); M may be 0."""
-    prior: Tensor
-    """log of the weight of each component, up to a number, (M)."""
+    shares: Shares | None
+    """What components say about each, where there are any; anything of parts that there are not."""
     wide: Tensor
     """Whether it has more than one value, (K)."""
     value: Tensor
@@ -55,12 +53,9 @@ class ColumnTables(NamedTuple):
 
     def logits(self, state: Tensor) -> Tensor:
         """log P of every part up to a number for each row, from the state of the column, (B, width + M) -> (B, K)."""
-        if not self.share.shape[1]:
-            return functional.linear(state, self.head, self.bias)
         learned, evidence = state.tensor_split([self.head.shape[1]], -1)
-        return functional.linear(learned, self.head, self.bias) + log_mean(
-            (evidence + self.prior).softmax(-1), self.share
-        )
+        logits = functional.linear(learned, self.head, self.bias)
+        return logits if self.shares is None else logits + log_mean(*self.shares.mixed(evidence))
 
 
 class Located(NamedTuple):
@@ -170,14 +165,10 @@ class Autoregressive(nn.Module):
             rows: by their parts.
             order: of the columns, one for each row, (B, N).
         """
-        components, log_share = self.components, None if self.components is None else self.components()
-        states = _back(self.net(self._told(rows, order, log_share), order), order)
+        shares = None if self.components is None else self.components()
+        states = _back(self.net(self._told(rows, order, shares), order), order)
         learned, evidence = states.tensor_split([self.net.width], -1)
-        mixed = (
-            None
-            if components is None or log_share is None
-            else Mixed((evidence + components.prior).softmax(-1), log_share.exp())
-        )
+        mixed = None if shares is None else shares.mixed(evidence)
         heads = self.head.all(self.groups)
         log_prob: Tensor = self.logits(learned, heads, self.bias, rows.flat - self.offset, mixed)
         if rows.numbers is None:
@@ -188,8 +179,8 @@ class Autoregressive(nn.Module):
     def conditional(self, rows: PlacedRows, column: int, known: Sequence[int]) -> tuple[Tensor, Tensor]:
         """log P of every part of a column given the known ones, (B, K), and log p of the value that is there, (B)."""
         order = torch.tensor([*known, column], device=rows.flat.device).expand(len(rows.flat), -1)
-        log_share = None if self.components is None else self.components()
-        state = self.net(self._told(rows, order, log_share), order)[:, -1]
+        shares = None if self.components is None else self.components()
+        state = self.net(self._told(rows, order, shares), order)[:, -1]
         table = self.log_table(column, state)
         return table, self.log_value(rows, column, state, table)
 
@@ -203,12 +194,12 @@ class Autoregressive(nn.Module):
         absent = -self.counts[column] % HAND
         head = functional.pad(self.head.some(self.groups, own), (0, 0, 0, absent))
         bias = functional.pad(self.bias[own], (0, absent), value=-torch.inf)
-        told, prior = self.embed.some(self.groups, own), self.bias[:0]
-        share = self.bias.new_zeros(self.counts[column] + absent, 0)
+        told, shares = self.embed.some(self.groups, own), None
         if self.components is not None:
-            log_share, prior = self.components(column), self.components.prior
-            told, share = torch.cat([told, log_share], 1), functional.pad(log_share.exp(), (0, 0, 0, absent))
-        vectors = head, bias, told, share, prior
+            shares = self.components(column)
+            told = torch.cat([told, shares.log_share], 1)
+            shares = shares._replace(log_share=functional.pad(shares.log_share, (0, 0, 0, absent)))
+        vectors = head, bias, told, shares
         if self.numbers is None or column < self.categories:
             code = torch.arange(self.counts[column], device=self.bias.device)
             return ColumnTables(*vectors, code < 0, code, torch.ones_like(code))
@@ -233,11 +224,11 @@ class Autoregressive(nn.Module):
         else:
             self.components.start(log_frequency)
 
-    def _told(self, rows: PlacedRows, order: Tensor, log_share: Tensor | None) -> Tensor:
+    def _told(self, rows: PlacedRows, order: Tensor, shares: Shares | None) -> Tensor:
         """What network and components are told about the values of columns in an order (B, n): (B, n, width + M)."""
         flat = rows.flat.gather(1, order)
         told: Tensor = self.embed(self.groups, flat, rows.place.gather(1, order))
-        return told if log_share is None else torch.cat([told, functional.embedding(flat, log_share)], -1)
+        return told if shares is None else torch.cat([told, functional.embedding(flat, shares.log_share)], -1)
 
     def _place(self, flat: Tensor, position: Tensor) -> Tensor:
         """Where in its group a number lies, by its part and where it is inside."""

@@ -1,13 +1,29 @@
 """A mixture of products of categoricals, as something that a network corrects."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
+from tessella.nets.ragged import Mixed
+
 QUICK = 16.0  # how much further than other weights logits move in a step: rows are told apart in hundreds of steps
 SPREAD = 1.0  # of components at the start
 FEWEST = -20.0  # log of a probability that is taken for 0
+
+
+class Shares(NamedTuple):
+    """What components say about parts, of all columns or some."""
+
+    log_share: Tensor
+    """log P_mj(k), (parts, M)."""
+    prior: Tensor
+    """log w_m, up to a number, (M)."""
+
+    def mixed(self, evidence: Tensor) -> Mixed:
+        """From the sums of log P_mj over what was told, (*batch, M)."""
+        return Mixed((evidence + self.prior).softmax(-1), self.log_share.exp())
 
 
 class Components(nn.Module):
@@ -27,15 +43,11 @@ class Components(nn.Module):
         self.logit = nn.Parameter(torch.zeros(sum(counts), components))
         self.log_weight = nn.Parameter(torch.zeros(components))
 
-    @property
-    def prior(self) -> Tensor:
-        """log of the weight of each component, up to a number, (M)."""
-        return QUICK * self.log_weight
-
-    def forward(self, column: int | None = None) -> Tensor:
-        """log P of the parts of all columns, or of one of them, in every component, (parts, M)."""
+    def forward(self, column: int | None = None) -> Shares:
+        """Of the parts of all columns, or of one of them."""
         own = (QUICK * self.logit).split(self.counts)
-        return torch.cat([one.log_softmax(0) for one in (own if column is None else own[column : column + 1])])
+        chosen = own if column is None else own[column : column + 1]
+        return Shares(torch.cat([one.log_softmax(0) for one in chosen]), QUICK * self.log_weight)
 
     @torch.no_grad()
     def start(self, log_frequency: Tensor) -> None:
