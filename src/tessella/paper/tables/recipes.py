@@ -222,7 +222,8 @@ RECIPES: dict[Preset, dict[Method, Recipe]] = {
 FLOWS: tuple[Method, ...] = ("voronoi", "simplex", "binary-argmax")
 MORE_GROUPS = {"model.density.groups": 8}  # of many columns
 DROPOUT = {"connect4": 0.1, "mushroom": 0.2, "nursery": 0.2, "pokerhands": 0.1, "uscensus90": 0.2}
-# Columns that are independent: what a larger network can learn about them is by heart.
+# Columns that are independent: what a larger network can learn about them is by heart (Nursery, 400 steps, a minute of
+# a CPU core: Voronoi 9.472, simplex 9.474). Binary argmax has 9.586 so, and 9.537 as on other tables after 2,213 steps.
 LITTLE_TO_LEARN = {"model.density.width": 8, "model.density.layers": 1, "model.density.components": 2}
 # What differs on some tables, written as on the command line (--set model.cells.dim=2).
 DIFFERENCES: dict[tuple[Preset, str, Method], Mapping[str, Any]] = {
@@ -231,7 +232,7 @@ DIFFERENCES: dict[tuple[Preset, str, Method], Mapping[str, Any]] = {
             **({"model.density.dropout": DROPOUT[data]} if data in DROPOUT else {}),
             **(MORE_GROUPS if data in ("connect4", "forests", "uscensus90") else {}),
             **(LARGE_BATCH if data == "pokerhands" else {}),
-            **(LITTLE_TO_LEARN if data == "nursery" else {}),
+            **(LITTLE_TO_LEARN if data == "nursery" and flow != "binary-argmax" else {}),
         }
         for data in ("connect4", "forests", "mushroom", "nursery", "pokerhands", "uscensus90")
         for flow in FLOWS
@@ -287,7 +288,7 @@ DIFFERENCES: dict[tuple[Preset, str, Method], Mapping[str, Any]] = {
         "model.orders": 8,
         "training.batch_size": 1024,
     },
-    # What counts know need not be learned by heart: a small network, in one order, an hour of one CPU core.
+    # What counts know need not be learned by heart: a small network, in one order; an hour of one CPU core, 12.285.
     ("joined", "forests", "backoff"): {
         "model.network.width": 128,
         "model.network.layers": 3,
