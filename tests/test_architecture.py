@@ -34,7 +34,7 @@ ONLY_IN = {
     "triton": {"bijections", "geometry"},
     "lightning_fabric": {"training"},
     "pooch": {"data"},
-    "PIL": {"data"},
+    "PIL": {"data", "paper"},
     "matplotlib": {"paper"},
     "sklearn": {"estimators"},
     "narwhals": {"estimators"},

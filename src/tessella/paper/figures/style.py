@@ -36,7 +36,7 @@ def new_figure(
 
 def save(figure: "Figure", path: Path) -> Path:
     """Write a PNG that is sharp on a good screen, with a palette: a third of the bytes."""
-    from PIL import Image  # matplotlib's own dependency
+    from PIL import Image  # late: as matplotlib
 
     path.parent.mkdir(parents=True, exist_ok=True)
     drawn = BytesIO()
