@@ -130,7 +130,8 @@ def learn_best(encoding: Encoding, settings: Settings, rows: tuple[Batch, Batch]
     if learned.validation <= value - (WORTH if found is not None else 0):
         return learned
     mixture, config = mixture.to(learned.model.device).eval(), CategoricalMixtureConfig((mixture.components,))
-    return replace(learned, model=mixture, config=config, kind="mixture", validation=value)
+    before = learned.initial_validation if found is None else value  # the same but for rounding
+    return replace(learned, model=mixture, config=config, kind="mixture", initial_validation=before, validation=value)
 
 
 def mixture_of_codes(encoding: Encoding, rows: tuple[Batch, Batch], plan: Plan) -> CodedRows:
