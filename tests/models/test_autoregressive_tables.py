@@ -473,6 +473,7 @@ BAD = {
         "natural, given: got 2.0 and 0.5; expected",
     ),
     "orders": (lambda: scattered(PAIR).log_prob(ROWS, orders=0), "orders: got 0; expected at least 1"),
+    "components": (lambda: replace(SMALL, components=-1).build(PAIR), "components: got -1; expected how many, or 0"),
     "sizes": (lambda: AutoregressiveConfig().build(MIXED), "sizes: got 0, which leaves them to the rows; expected"),
     "order": (
         lambda: AutoregressiveConfig(order=(0, 0)).build(PAIR),

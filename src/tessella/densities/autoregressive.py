@@ -112,6 +112,8 @@ class Autoregressive(nn.Module):
         super().__init__()
         if len(sizes) != shape.numbers:
             raise ValueError(f"sizes: got {len(sizes)}; expected {shape.numbers}, (bins, atoms, groups) of each number")
+        if components < 0:
+            raise ValueError(f"components: got {components}; expected how many, or 0 for none")
         self.shape = shape
         others = [shape.counts[i] - 1 if i >= 0 else 0 for i in shape.indicators]
         parts = [Sizes(bins, atoms, other) for (bins, atoms, _), other in zip(sizes, others, strict=True)]
