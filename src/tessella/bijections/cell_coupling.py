@@ -10,6 +10,7 @@ from torch.nn.functional import logsigmoid
 from tessella.bijections.base import Bijection
 from tessella.bijections.elementwise import mixture_logit, mixture_quantile
 from tessella.contracts import Regions
+from tessella.nets.linear import Linear
 
 LEAST = 1e-8  # variance of a bump at the start
 JEFFREYS = 0.5  # rows that every category is given before counting
@@ -127,7 +128,7 @@ class CellCoupling(Bijection):
         self.bumps, self.net, self.moving = bumps, net, len(variables)
         self.embedding = nn.Embedding(sum(counts), size)
         self.head = nn.Parameter(HEAD * torch.randn(components, self.moving, max(counts), width))
-        self.weigh = nn.Linear(width, components) if components > 1 else None
+        self.weigh = Linear(width, components) if components > 1 else None
 
     def forward_and_ladj(self, x: Tensor, context: Tensor | None = None) -> tuple[Tensor, Tensor]:
         log_pi, log_weight = self._conditional(x)

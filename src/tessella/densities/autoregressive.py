@@ -15,6 +15,7 @@ from tessella.densities.components import Components, Shares
 from tessella.densities.number_parts import NumberParts, PlacedNumbers, Sizes
 from tessella.densities.part_tables import PartGroups, PartTable
 from tessella.nets import AnyOrder, RaggedLogits
+from tessella.nets.linear import linear
 from tessella.nets.ragged import HAND, log_mean
 
 EMBEDDED = 0.1  # size of what the network is told about a value, at the start
@@ -54,7 +55,7 @@ class ColumnTables(NamedTuple):
     def logits(self, state: Tensor) -> Tensor:
         """log P of every part up to a number for each row, from the state of the column, (B, width + M) -> (B, K)."""
         learned, evidence = state.tensor_split([self.head.shape[1]], -1)
-        logits = functional.linear(learned, self.head, self.bias)
+        logits = linear(learned, self.head, self.bias)
         return logits if self.shares is None else logits + log_mean(*self.shares.mixed(evidence))
 
 

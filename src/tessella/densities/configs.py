@@ -40,6 +40,7 @@ from tessella.densities.standard import BASES, base_in_cells
 from tessella.densities.zuko import spline_density
 from tessella.geometry import Laguerre, Voronoi
 from tessella.nets import MLP, ResidualMLP
+from tessella.nets.linear import Linear
 from tessella.nets.mlp import zero
 
 BOUND = 10.0  # standard deviations at which couplings inside a cell stop to tell displacements apart
@@ -277,7 +278,7 @@ class DisjointConfig(BlockOptions, DensityConfig, ABC):
 
     def component(self, dim: int, context: int) -> Flow:
         """The density inside a cell, given a context of this size; of size 0, the same everywhere."""
-        first = ContextAffine(zero(nn.Linear(context, 2 * dim))) if context else ActNorm((dim,))
+        first = ContextAffine(zero(Linear(context, 2 * dim))) if context else ActNorm((dim,))
         network = self.parts.network
         parts = replace(self.parts, network=lambda *sizes: Bounded(network(*sizes)))
         inside = flat_couplings(dim, self.component_blocks, self.width, self.layers, context, parts=parts)

@@ -30,6 +30,7 @@ from tessella.contracts import Regions
 from tessella.densities.base import Density
 from tessella.densities.flow import Flow
 from tessella.nets import MLP, Transformer
+from tessella.nets.linear import Linear
 from tessella.nets.mlp import zero
 
 
@@ -208,10 +209,10 @@ def conditional_flow(
     """
     variables, dim = base.event_shape
     if tokens:
-        first: Bijection = ContextAffine(zero(nn.Linear(context, 2 * dim)), event_dim=2)
+        first: Bijection = ContextAffine(zero(Linear(context, 2 * dim)), event_dim=2)
         rest = _token_blocks(base, blocks, width, layers, context, norm=False, fast=fast)
         return Flow(base, Invert(Chain(first, *rest)))
-    first = ContextAffine(zero(nn.Linear(context, 2 * variables * dim)))
+    first = ContextAffine(zero(Linear(context, 2 * variables * dim)))
     rest = flat_couplings(variables * dim, blocks, width, layers, context, norm=False)
     return Flow(base, Invert(Flattened(Chain(first, *rest))))
 

@@ -17,6 +17,7 @@ from tessella.dequantizers.learned import VoronoiCells
 from tessella.dequantizers.numbers import Numbers
 from tessella.dequantizers.profiles import profile_positions
 from tessella.nets import Transformer
+from tessella.nets.linear import Linear
 from tessella.nets.mlp import zero
 
 NEIGHBOURHOODS = 200_000  # of characters, that places are found from
@@ -112,7 +113,7 @@ class CharacterNoise:
     def build(self, cells: Cells, length: int, fast: bool) -> CharacterDequantizer:
         """The dequantizer of texts of at most so many characters."""
         context = CharacterContext(max(cells.counts), self.context, self.width, self.layers, length, fast)
-        first = ContextAffine(zero(nn.Linear(self.context, 2 * cells.dim)))
+        first = ContextAffine(zero(Linear(self.context, 2 * cells.dim)))
         rest = flat_couplings(cells.dim, self.blocks, self.width, 1, self.context, norm=False)
         noise = Flow(BASES[self.base]((cells.dim,)), Invert(Chain(first, *rest)))
         if not isinstance(cells, VoronoiCells):

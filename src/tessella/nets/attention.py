@@ -8,6 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from tessella.nets.linear import Linear, linear
+
 Attention = Literal["dot", "l2"]
 Activation = Literal["silu", "gelu"]
 
@@ -115,10 +117,10 @@ class AttentionBlock(nn.Module):
         self.size = width // self.heads
         self.attend, self.l2 = ATTENTIONS[attention], attention == "l2"
         self.before_attention, self.before_mlp = nn.LayerNorm(width), nn.LayerNorm(width)
-        self.query_key_value = nn.Linear(width, (2 if self.l2 else 3) * width)  # l2: the query is the key
-        self.mix = nn.Linear(width, width)
+        self.query_key_value = Linear(width, (2 if self.l2 else 3) * width)  # l2: the query is the key
+        self.mix = Linear(width, width)
         hidden = expansion * width
-        self.mlp = nn.Sequential(nn.Linear(width, hidden), ACTIVATIONS[activation](), nn.Linear(hidden, width))
+        self.mlp = nn.Sequential(Linear(width, hidden), ACTIVATIONS[activation](), Linear(hidden, width))
         self.dropout = nn.Dropout(dropout)
 
     def forward(
@@ -158,7 +160,7 @@ class AttentionBlock(nn.Module):
     def keep(self, h: Tensor, kept: Tensor, turn: Tensor | None = None) -> Tensor:
         """Put keys and values of tokens (B, width) into (2, heads, size, B); queries, (heads, size, B)."""
         layer = self.query_key_value
-        parts = torch.addmm(layer.bias[:, None], layer.weight, self.before_attention(h).T)
+        parts = linear(layer.weight, self.before_attention(h)).add_(layer.bias[:, None])
         parts = parts.view(-1, *kept.shape[1:3], len(h))
         if turn is not None:
             turned = rotated(parts[:-1].mT.flatten(1, 2)[:, :, None], turn)[:, :, 0]  # all but the values

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from tessella.configs import Choice
 from tessella.nets.attention import AttentionBlock, Kept, Stack
+from tessella.nets.linear import Linear
 
 EXPANSION = 4  # of the hidden layers
 
@@ -101,7 +102,7 @@ class CausalLSTM(CausalNet):
         super().__init__()
         self.width, self.fast = width, fast
         self.lstm = nn.LSTM(width, hidden, layers, batch_first=True)
-        self.out = nn.Linear(hidden, width)
+        self.out = Linear(hidden, width)
         self.norm = nn.LayerNorm(width)
 
     def forward(self, tokens: Tensor) -> Tensor:

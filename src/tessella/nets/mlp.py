@@ -5,6 +5,8 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 
+from tessella.nets.linear import Linear
+
 
 class MLP(nn.Module):
     """x, context -> W_n silu( ... silu(W_1 [x, context])), with W_n = 0 at the start.
@@ -20,9 +22,9 @@ class MLP(nn.Module):
     def __init__(self, inputs: int, outputs: int, width: int, layers: int = 2, context: int = 0):
         super().__init__()
         sizes = [inputs + context, *[width] * layers]
-        hidden = [module for a, b in pairwise(sizes) for module in (nn.Linear(a, b), nn.SiLU())]
+        hidden = [module for a, b in pairwise(sizes) for module in (Linear(a, b), nn.SiLU())]
         self.body = nn.Sequential(*hidden)
-        self.head = zero(nn.Linear(sizes[-1], outputs))
+        self.head = zero(Linear(sizes[-1], outputs))
 
     def forward(self, x: Tensor, context: Tensor | None = None) -> Tensor:
         """(*batch, inputs), (*batch, context) -> (*batch, outputs)."""
@@ -30,7 +32,7 @@ class MLP(nn.Module):
         return out
 
 
-def zero(layer: nn.Linear) -> nn.Linear:
+def zero(layer: Linear) -> Linear:
     """A linear layer that starts by returning 0."""
     nn.init.zeros_(layer.weight)
     nn.init.zeros_(layer.bias)

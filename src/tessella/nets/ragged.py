@@ -7,6 +7,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from tessella.nets.linear import linear
+
 SMALL = 63  # categories; variables of at most so many are computed together
 HAND = 16
 LEAST = 1e-30  # of a probability whose logarithm is taken
@@ -99,7 +101,7 @@ class _Rectangle(nn.Module):
     def forward(self, states: Tensor, weight: Tensor, bias: Tensor, codes: Tensor, mixed: Mixed | None) -> Tensor:
         """Of the states (B, n, width) and codes (B, n) of these variables: (B, n)."""
         if self.alone is not None:  # its tables are part of the others as they are: a million rows are not copied
-            logits = functional.linear(states[:, 0], weight[self.alone], bias[self.alone])
+            logits = linear(states[:, 0], weight[self.alone], bias[self.alone])
             if mixed is not None:
                 logits = logits + log_mean(mixed.posterior[:, 0], mixed.share[self.alone])
             return -functional.cross_entropy(logits, codes[:, 0], reduction="none")[:, None]

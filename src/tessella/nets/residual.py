@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor, nn
 
+from tessella.nets.linear import Linear
 from tessella.nets.mlp import zero
 
 
@@ -24,11 +25,11 @@ class ResidualMLP(nn.Module):
     def __init__(self, inputs: int, outputs: int, width: int, layers: int = 2, context: int = 0, dropout: float = 0.0):
         super().__init__()
         self.dropout = nn.Dropout(dropout)
-        self.embed = nn.Linear(inputs + context, width)
+        self.embed = Linear(inputs + context, width)
         self.blocks = nn.ModuleList(
-            nn.Sequential(nn.SiLU(), nn.Linear(width, width), nn.SiLU(), nn.Linear(width, width)) for _ in range(layers)
+            nn.Sequential(nn.SiLU(), Linear(width, width), nn.SiLU(), Linear(width, width)) for _ in range(layers)
         )
-        self.head = nn.Sequential(nn.SiLU(), zero(nn.Linear(width, outputs)))
+        self.head = nn.Sequential(nn.SiLU(), zero(Linear(width, outputs)))
 
     def forward(self, x: Tensor, context: Tensor | None = None) -> Tensor:
         """(*batch, inputs), (*batch, context) -> (*batch, outputs)."""

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from tessella.nets.attention import Activation, Attention, AttentionBlock, Stack
+from tessella.nets.linear import Linear
 from tessella.nets.mlp import zero
 
 
@@ -51,13 +52,13 @@ class Transformer(nn.Module):
     ):
         super().__init__()
         self.sizes = inputs, context
-        self.embed = nn.Linear(inputs + context, width)
+        self.embed = Linear(inputs + context, width)
         place = None if positions is None else nn.Parameter(0.02 * torch.randn(positions, width))
         self.register_parameter("place", place)
         blocks = (AttentionBlock(width, expansion, dropout, attention, activation) for _ in range(layers))
         self.blocks = Stack(blocks, causal, fast)
         self.norm = nn.LayerNorm(width)
-        self.head = zero(nn.Linear(width, outputs))
+        self.head = zero(Linear(width, outputs))
 
     def forward(
         self, x: Tensor, context: Tensor | None = None, mask: Tensor | None = None, first: int | None = None

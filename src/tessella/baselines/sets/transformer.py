@@ -12,6 +12,7 @@ from tessella.baselines.sets.base import SetBaseline
 from tessella.data.itemsets.shape import SetShape
 from tessella.densities.sets.sizes import log_orders
 from tessella.nets import AttentionBlock, Stack
+from tessella.nets.linear import linear
 
 EXACT = 4  # items of a set, whose 24 orders are all summed; of more, some are drawn
 ORDERS, FEW_ORDERS = 24, 4  # that are drawn, to score and to validate
@@ -150,7 +151,7 @@ class ItemTransformer(SetBaseline):
         return hidden
 
     def _heads(self, hidden: Tensor) -> Tensor:
-        return hidden @ self.head.T + self.bias + self.log_share.to(self.bias)
+        return linear(hidden, self.head, self.bias + self.log_share.to(self.bias))
 
     def _sample(self, sizes: Tensor) -> Tensor:
         return torch.cat([self._drawn_items(part[:, 0]) for part in self._few(sizes[:, None], 1)])

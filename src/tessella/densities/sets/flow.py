@@ -1,6 +1,6 @@
 """Flows of sets: a base that no order changes, seen through maps that are permuted as the items are."""
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from tessella.bijections import (
     AFFINE,
@@ -18,6 +18,7 @@ from tessella.bijections import (
 from tessella.densities.base import Density
 from tessella.densities.sets.bases import GaussianItems, SetBase
 from tessella.nets import Transformer
+from tessella.nets.linear import Linear
 from tessella.nets.mlp import zero
 
 
@@ -84,6 +85,6 @@ def item_couplings(
 
 def item_noise(most: int, dim: int, blocks: int, width: int, layers: int, context: int, fast: bool) -> SetFlowDensity:
     """q(u | what is known of the items): a conditional Gaussian, then conditional couplings; the Gaussian at first."""
-    first: Bijection = Items(ContextAffine(zero(nn.Linear(1 + context, 2 * dim))))
+    first: Bijection = Items(ContextAffine(zero(Linear(1 + context, 2 * dim))))
     rest = item_couplings(dim, blocks, width, layers, context=context, fast=fast)
     return SetFlowDensity(GaussianItems(most, dim), Invert(Chain(first, *rest)))

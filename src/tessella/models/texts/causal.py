@@ -9,6 +9,7 @@ from tessella.contracts import Batch
 from tessella.dequantizers import CharacterDequantizer
 from tessella.models.texts.walking import Walk
 from tessella.nets import CausalNet
+from tessella.nets.linear import Linear
 from tessella.nets.mlp import zero
 from tessella.progress import counted
 
@@ -39,7 +40,7 @@ class CausalText(nn.Module):
         self.length, self.net = length, net
         self.embed = nn.Parameter(EMBEDDED * torch.randn(characters, net.width))
         self.first = nn.Parameter(EMBEDDED * torch.randn(net.width))  # the token before the first character
-        self.head = zero(nn.Linear(net.width, characters))
+        self.head = zero(Linear(net.width, characters))
         self.register_buffer("count", torch.tensor(characters), persistent=False)
 
     def log_conditionals(self, characters: Tensor) -> Tensor:

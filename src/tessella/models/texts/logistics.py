@@ -9,6 +9,7 @@ from tessella.densities import BlockParts, Density
 from tessella.densities.couplings import flat_couplings
 from tessella.dequantizers import Cells
 from tessella.nets import MLP
+from tessella.nets.linear import Linear
 from tessella.nets.mlp import zero
 
 LEAST = 1e-8  # variance of a component at the start
@@ -35,10 +36,10 @@ class ConditionalLogistics(Density):
         super().__init__()
         self.cells, self.event_shape = cells, (cells.dim,)
         characters = max(cells.counts)
-        first = ContextAffine(_Gentle(zero(nn.Linear(context, 2 * cells.dim))))
+        first = ContextAffine(_Gentle(zero(Linear(context, 2 * cells.dim))))
         rest = flat_couplings(cells.dim, blocks, width, 1, context, norm=False, parts=BlockParts(network=_gentle_mlp))
         self.bijection = Chain(first, *rest)
-        self.weigh = zero(nn.Linear(context, characters))
+        self.weigh = zero(Linear(context, characters))
         self.offset = nn.Parameter(torch.zeros(characters, cells.dim))
         self.log_scale = nn.Parameter(torch.zeros(characters, cells.dim))
         self.register_buffer("every", torch.arange(characters)[None], persistent=False)
