@@ -136,7 +136,7 @@ def test_anchors_are_put_into_their_box_on_the_way_to_the_search(name, tiles):
     groups, _, cells = columns.shape
     found = placing_triton.placed_columns(*tessellation.parts()[:3], groups, cells + 3)
     torch.testing.assert_close(found[..., :cells], columns, rtol=1e-6, atol=1e-6)
-    assert found[..., cells:].isnan().all()
+    assert found[..., cells:].isinf().all()
     x = points_of(tessellation, 40).float()
     assert kernels.placing(tessellation.to_columns(x), cells)
     weights = tessellation._weights(columns)
@@ -165,6 +165,10 @@ def test_near_anchors_keep_their_digits_in_single_precision(tiles):
         twins[..., 3 + apart] = torch.tensor([30.0, 30.0001])
         found, truth = search_triton.nearest_anchor(x, twins), search.nearest_anchor(x, twins)
         assert found.tolist() == truth.tolist() == [[3, 3 + apart]]
+    twins[..., 4], twins[..., 3 + 16] = torch.tensor([30.0, 30.0001]), 1000.0  # three of one tile
+    twins[..., 5] = torch.tensor([30.0, 29.9999])
+    found, truth = search_triton.nearest_anchor(x, twins), search.nearest_anchor(x, twins)
+    assert found.tolist() == truth.tolist() == [[5, 4]]
 
 
 def test_degenerate_points_get_an_index_that_exists(tiles):

@@ -27,7 +27,7 @@ def placed_rows(free: Tensor, centre: Tensor | None, log_radius: Tensor) -> Tens
 
 
 def placed_columns(free: Tensor, centre: Tensor | None, log_radius: Tensor | None, groups: int, pitch: int) -> Tensor:
-    """(G, D, pitch) from ([N,] K, D), NaN beyond the last cell; without a box, as they are."""
+    """(G, D, pitch) from ([N,] K, D), infinite beyond the last cell; without a box, as they are."""
     cells, dim = free.shape[-2:]
     anchors = free.new_empty(groups, dim, pitch)
     tensors = tuple(part if part is None else part.contiguous() for part in (free, centre, log_radius))
@@ -68,7 +68,7 @@ def _columns(free, centre, log_radius, anchors, K, pitch, D: tl.constexpr, BOXES
     if log_radius is not None:
         box = row if BOXES else d
         value = tl.load(centre + box) + tl.exp(tl.load(log_radius + box)) * (1 - KEPT) * tanh(value)
-    tl.store(anchors + row * pitch + k, tl.where(k < K, value, float("nan")), mask=k < pitch)
+    tl.store(anchors + row * pitch + k, tl.where(k < K, value, float("inf")), mask=k < pitch)
 
 
 ROWS, COLUMNS = Launch(_rows), Launch(_columns)

@@ -3,14 +3,15 @@
 A program takes a tile of points and walks along its share of the cells. In a tile, points run along the lanes and cells
 along the registers of every lane: a coordinate of an anchor is one load for all lanes, one of a point one for all cells
 of the tile. Scores are sums over differences of coordinates, never differences of sums, in single precision at least.
-The best score so far stays in registers, one for each point and row of the tile, and is reduced once, at the end. Where
-there are few points, several programs share the cells, and their winners are compared afterwards.
+The best so far stays in registers: of walls the best score for each point and row of the tile, reduced once, at the
+end; of distances the best two tiles for each point, whose cells are measured again in double precision. Where there are
+few points, several programs share the cells, and their winners are compared afterwards.
 
 Traps. Offsets that may exceed 32 bits (of tiles, and of tessellations side by side) are added to pointers in 64. An
-anchor beyond the last one is NaN, and NaN is never the better score. A tile of cells that do not exist, by their
-weights, is skipped. M must not be specialized: knowing that rows are aligned, Triton loads several points at once, in
-an order that every use then has to undo through shared memory. Tiles and unrolling were chosen by trials on an
-H200: what is a little larger or smaller can take much longer.
+anchor beyond the last one is infinite: so is its distance, and its wall is NaN, which is never the better score. A tile
+of cells that do not exist, by their weights, is skipped. M must not be specialized: knowing that rows are aligned,
+Triton loads several points at once, in an order that every use then has to undo through shared memory. Tiles and
+unrolling were chosen by trials on an H200: what is a little larger or smaller can take much longer.
 """
 
 from typing import NamedTuple
@@ -41,6 +42,7 @@ LONG_WALLS = Tile(warps=2, points=4, cells=8, steps=8)
 LONG_NEAREST = Tile(warps=4, points=2, cells=8, steps=8)
 LONG = 2**22  # pairs of points and cells from which on a search is long
 WHOLE = 16  # shares of the cells are multiples of it
+PICKED = 32  # points that a program looks through the shares for
 PROGRAMS = 1536  # four for each place on a GPU; with fewer, programs share the cells
 CELLS = 256  # that a program has to itself before another one shares them
 NOBODY = tl.constexpr(2**31 - 1)
@@ -66,8 +68,8 @@ def active_wall(y: Tensor, cell: Tensor, anchors: Tensor, weights: Tensor | None
 def nearest_anchor(x: Tensor, anchors: Tensor, weights: Tensor | None = None) -> Tensor:
     """argmin_i |x - x_i|^2 - w_i: (G, M). Arguments as in `search.nearest_anchor`.
 
-    Candidates are found in single precision, and the best two of every program measured again in double: near anchors
-    that are far from a point differ in digits that single precision does not have.
+    The two best tiles are found in single precision, and all their cells measured again in double: near anchors that
+    are far from a point differ in digits that single precision does not have.
     """
     groups, dim, points = x.shape
     plan = _Plan(points, groups, dim, anchors.shape[-1], LONG_NEAREST)
@@ -84,10 +86,18 @@ def nearest_placed(
 
 
 def _nearest_of(plan: "_Plan", x: Tensor, anchors: Tensor, weights: Tensor | None) -> Tensor:
-    value, index = plan.room(x.device, torch.float64)
-    if x.shape[-1]:
-        plan.launch(NEAREST, x.contiguous(), anchors, weights, value, index)
-    return _winner(value, index)
+    groups, _, points = x.shape
+    near = torch.empty((groups, points), dtype=torch.int64, device=x.device)
+    if not points:
+        return near
+    x, alone = x.contiguous(), plan.grid[1] == 1
+    value, tile = (None, None) if alone else plan.room(x.device, _accumulator(x), torch.int32, 2)
+    plan.launch(NEAREST, x, anchors, weights, value, tile, near)
+    if not alone:
+        grid = -(-points // PICKED), groups, 1
+        sizes = points, plan.sizes[1], plan.pitch, plan.grid[1]
+        PICK(grid, (x, anchors, weights, value, tile, near), sizes, (x.shape[1], PICKED, plan.constants[3]), 1)
+    return near
 
 
 class _Plan:
@@ -120,17 +130,19 @@ class _Plan:
         self.warps = tile.warps
 
     def padded(self, anchors: Tensor) -> Tensor:
-        """(G, D, K) -> (G, D, pitch), NaN beyond the last cell."""
+        """(G, D, K) -> (G, D, pitch), infinite beyond the last cell."""
         missing = self.pitch - anchors.shape[-1]
-        return functional.pad(anchors, (0, missing), value=torch.nan) if missing else anchors.contiguous()
+        return functional.pad(anchors, (0, missing), value=torch.inf) if missing else anchors.contiguous()
 
     def launch(self, kernel: Launch, *tensors: Tensor | None) -> None:
         kernel(self.grid, tensors, self.sizes, self.constants, self.warps)
 
-    def room(self, device: torch.device, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-        """For the best score of every point in every share of the cells, and for whose it is: (G, S, M) each."""
-        shape = (self.grid[2], self.grid[1], self.sizes[0])
-        return torch.empty(shape, dtype=dtype, device=device), torch.empty(shape, dtype=torch.int64, device=device)
+    def room(
+        self, device: torch.device, score: torch.dtype, index: torch.dtype = torch.int64, best: int = 1
+    ) -> tuple[Tensor, Tensor]:
+        """For the best scores of every point in every share of the cells, and for whose they are: (G, S best, M)."""
+        shape = (self.grid[2], self.grid[1] * best, self.sizes[0])
+        return torch.empty(shape, dtype=score, device=device), torch.empty(shape, dtype=index, device=device)
 
 
 def _accumulator(points: Tensor) -> torch.dtype:
@@ -192,7 +204,7 @@ def _walls(
             there, here_d, y_d = anchors + start, here, y
             for _ in range(0, D, STEPS):
                 for _ in tl.static_range(STEPS):
-                    anchor = _tile(there, rows, K - start, CELLS_WHOLE, float("nan"), ACC)
+                    anchor = _tile(there, rows, K - start, CELLS_WHOLE, float("inf"), ACC)
                     gap = anchor[:, None] - _tile(here_d, lanes, M - tile, POINTS_WHOLE, 0.0, ACC)[None, :]
                     ahead += gap * _tile(y_d, lanes, M - tile, POINTS_WHOLE, 0.0, ACC)[None, :]
                     margin += gap * gap
@@ -220,7 +232,8 @@ def _nearest(
     anchors,
     weights,
     value,
-    index,
+    tile_of,
+    near,
     M,
     K,
     pitch,
@@ -238,59 +251,112 @@ def _nearest(
     alive = lanes < M - tile
     x += g * D * M + tile
     anchors += g * D * pitch
-    best = tl.full((ROWS, LANES), float("inf"), ACC)
+    if weights is not None:
+        weights += g * K
+    best = tl.full((LANES,), float("inf"), ACC)
     second = best
-    first_at = tl.zeros((ROWS, LANES), tl.int32)
-    second_at = first_at
+    best_at = tl.zeros((LANES,), tl.int32) + part * share
+    second_at = best_at
     for start in range(part * share, tl.minimum(K, part * share + share), ROWS):
         exists = True
         if weights is not None:
-            w = tl.load(weights + g * K + start + rows, mask=rows < K - start, other=-float("inf")).to(ACC)
+            w = tl.load(weights + start + rows, mask=rows < K - start, other=-float("inf")).to(ACC)
             exists = tl.max(w, 0) > -float("inf")
         if exists:
             power = tl.zeros((ROWS, LANES), ACC)
             there, x_d = anchors + start, x
             for _ in range(0, D, STEPS):
                 for _ in tl.static_range(STEPS):
-                    anchor = _tile(there, rows, K - start, CELLS_WHOLE, float("nan"), ACC)
+                    anchor = _tile(there, rows, K - start, CELLS_WHOLE, float("inf"), ACC)
                     gap = anchor[:, None] - _tile(x_d, lanes, M - tile, POINTS_WHOLE, 0.0, ACC)[None, :]
                     power += gap * gap
                     there += pitch
                     x_d += M
             if weights is not None:
                 power -= w[:, None]
-            better, close = power < best, power < second
-            second = tl.where(better, best, tl.where(close, power, second))
-            second_at = tl.where(better, first_at, tl.where(close, start, second_at))
-            best = tl.where(better, power, best)
-            first_at = tl.where(better, start, first_at)
-    # The best of all rows; and the best of what is left, the winner's row giving its second.
-    top = tl.min(best, 0)
-    one = tl.min(tl.where(best == top[None, :], first_at + rows[:, None], NOBODY), 0)
-    won = first_at + rows[:, None] == one[None, :]
-    best, first_at = tl.where(won, second, best), tl.where(won, second_at, first_at)
-    next_ = tl.min(best, 0)
-    two = tl.min(tl.where(best == next_[None, :], first_at + rows[:, None], NOBODY), 0)
-    # No candidate at all (cells that do not exist, a point that is NaN): the first cell stands in.
-    one = tl.where(top < float("inf"), one, part * share)
-    two = tl.where(next_ < float("inf"), two, one)
-    one_power = tl.zeros((LANES,), tl.float64)
-    two_power = tl.zeros((LANES,), tl.float64)
-    for _ in range(D):
-        point = tl.load(x + lanes, mask=alive, other=0).to(tl.float64)
-        gap = point - tl.load(anchors + one).to(tl.float64)
-        one_power += gap * gap
-        gap = point - tl.load(anchors + two).to(tl.float64)
-        two_power += gap * gap
-        x += M
-        anchors += pitch
+            best, best_at, second, second_at = _best_two(best, best_at, second, second_at, tl.min(power, 0), start)
+    if value is None:
+        found = _measured(x, anchors, weights, best_at, second_at, lanes, alive, M, K, pitch, D, ROWS)
+        tl.store(near + g * M + tile + lanes, found, mask=alive)
+    else:
+        at = (g * tl.num_programs(1) + part) * 2 * M + tile + lanes
+        tl.store(value + at, best, mask=alive)
+        tl.store(value + at + M, second, mask=alive)
+        tl.store(tile_of + at, best_at, mask=alive)
+        tl.store(tile_of + at + M, second_at, mask=alive)
+
+
+@triton.jit(do_not_specialize=["M", "K", "shares"])
+def _pick(
+    x,
+    anchors,
+    weights,
+    value,
+    tile_of,
+    near,
+    M,
+    K,
+    pitch,
+    shares,
+    D: tl.constexpr,
+    LANES: tl.constexpr,
+    ROWS: tl.constexpr,
+):
+    tile, g = tl.program_id(0).to(tl.int64) * LANES, tl.program_id(1).to(tl.int64)
+    lanes = tl.arange(0, LANES)
+    alive = lanes < M - tile
+    value += 2 * g * shares * M + tile
+    tile_of += 2 * g * shares * M + tile
+    best = tl.full((LANES,), float("inf"), value.dtype.element_ty)
+    second = best
+    best_at = tl.zeros((LANES,), tl.int32)
+    second_at = best_at
+    for _ in range(2 * shares):
+        power = tl.load(value + lanes, mask=alive, other=0)
+        start = tl.load(tile_of + lanes, mask=alive, other=0)
+        best, best_at, second, second_at = _best_two(best, best_at, second, second_at, power, start)
+        value += M
+        tile_of += M
+    x += g * D * M + tile
+    anchors += g * D * pitch
     if weights is not None:
-        one_power -= tl.load(weights + g * K + one).to(tl.float64)
-        two_power -= tl.load(weights + g * K + two).to(tl.float64)
-    other = (two_power < one_power) | ((two_power == one_power) & (two < one))
-    at = (g * tl.num_programs(1) + part) * M + tile + lanes
-    tl.store(value + at, tl.where(other, -two_power, -one_power), mask=alive)
-    tl.store(index + at, tl.where(other, two, one).to(tl.int64), mask=alive)
+        weights += g * K
+    found = _measured(x, anchors, weights, best_at, second_at, lanes, alive, M, K, pitch, D, ROWS)
+    tl.store(near + g * M + tile + lanes, found, mask=alive)
 
 
-WALLS, NEAREST = Launch(_walls), Launch(_nearest)
+@triton.jit
+def _best_two(best, best_at, second, second_at, power, start):
+    """The two smallest of three, and where they are."""
+    better, close = power < best, power < second
+    second = tl.where(better, best, tl.where(close, power, second))
+    second_at = tl.where(better, best_at, tl.where(close, start, second_at))
+    return tl.where(better, power, best), tl.where(better, start, best_at), second, second_at
+
+
+@triton.jit
+def _measured(x, anchors, weights, best_at, second_at, lanes, alive, M, K, pitch, D: tl.constexpr, ROWS: tl.constexpr):
+    """Which cell of two tiles is nearest in double precision; the first, where none exists or the point is NaN."""
+    least = tl.full(best_at.shape, float("inf"), tl.float64)
+    found = best_at
+    for which in tl.static_range(2):
+        for row in range(ROWS):
+            cell = (best_at if which == 0 else second_at) + row
+            exists = alive & (cell < K)
+            power = tl.zeros(best_at.shape, tl.float64)
+            x_d, there = x, anchors
+            for _ in range(D):
+                point = tl.load(x_d + lanes, mask=alive, other=0).to(tl.float64)
+                gap = point - tl.load(there + cell, mask=exists, other=0).to(tl.float64)
+                power += gap * gap
+                x_d += M
+                there += pitch
+            if weights is not None:
+                power -= tl.load(weights + cell, mask=exists, other=0).to(tl.float64)
+            better = exists & ((power < least) | ((power == least) & (cell < found) & (power < float("inf"))))
+            least = tl.where(better, power, least)
+            found = tl.where(better, cell, found)
+    return found.to(tl.int64)
+
+
+WALLS, NEAREST, PICK = Launch(_walls), Launch(_nearest), Launch(_pick)
