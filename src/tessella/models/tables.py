@@ -25,9 +25,10 @@ from tessella.dequantizers import (
 from tessella.dequantizers.components import component_counts, components_in_cells
 from tessella.models.any_order import AutoregressiveTable
 from tessella.models.backoff import BackoffTable
+from tessella.models.ensemble import EnsembleTable
 from tessella.models.semidiscrete import SemiDiscrete
 
-TableModel = SemiDiscrete | Baseline | AutoregressiveTable | BackoffTable
+TableModel = SemiDiscrete | Baseline | AutoregressiveTable | BackoffTable | EnsembleTable
 """What scores and draws the rows of a table: bounds through cells, or exact values."""
 
 

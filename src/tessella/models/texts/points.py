@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tessella.densities import Density
-from tessella.models.texts.logistics import ConditionalLogistics
+from tessella.models.texts.logistics import GENTLE, ConditionalLogistics
 from tessella.models.texts.walking import Walk
 from tessella.nets import CausalNet
 
@@ -15,10 +15,10 @@ EMBEDDED = 0.02  # size of embeddings at the start
 
 
 class CausalPoints(Density):
-    """p(x_1, ..., x_T) = prod_t p(x_t | h_t),  h_t = net(v_1, ..., v_(t-1)),  v = e_k + A (x - x_k), k the cell of x.
+    """p(x_1, ..., x_T) = prod_t p(x_t | h_t),  h_t = net(v_1, ..., v_(t-1)),  v = e_k + A (x - x_k) / 100, k the cell of x.
 
     The network is told the points. Which cell a point lies in, and how far from its middle, are functions of it, so it
-    may be told those: an embedding of the cell, exactly, and the displacement.
+    may be told those: an embedding of the cell, exactly, and the displacement, quietly, since most of it is noise.
 
     Args:
         length: T.
@@ -56,7 +56,7 @@ class CausalPoints(Density):
         with torch.no_grad():
             code = cells.quantize(values)
         displacement = values - cells.centre(code).to(values.dtype)
-        return functional.embedding(code, self.embed) + functional.linear(displacement, self.inside)
+        return functional.embedding(code, self.embed) + GENTLE * functional.linear(displacement, self.inside)
 
     def draw(self, state: Tensor, temperature: float = 1.0) -> Tensor:
         """The next point of each row, given its state (B, width): (B, D)."""
