@@ -15,10 +15,11 @@ EMBEDDED = 0.02  # size of embeddings at the start
 
 
 class CausalPoints(Density):
-    """p(x_1, ..., x_T) = prod_t p(x_t | h_t),  h_t = net(v_1, ..., v_(t-1)),  v = e_k + A (x - x_k) / 100, k the cell of x.
+    """p(x_1, ..., x_T) = prod_t p(x_t | h_t),  h_t = net(v_1, ..., v_(t-1)),  v = e_k + A (x - x_k) / 100.
 
-    The network is told the points. Which cell a point lies in, and how far from its middle, are functions of it, so it
-    may be told those: an embedding of the cell, exactly, and the displacement, quietly, since most of it is noise.
+    k is the cell of x. The network is told the points. Which cell a point lies in, and how far from its middle, are
+    functions of it, so it may be told those: an embedding of the cell, exactly, and the displacement, quietly, since
+    most of it is noise.
 
     Args:
         length: T.
