@@ -205,7 +205,8 @@ def differences(one: Layer, most: int = 512) -> dict[str, float]:
     found["gauge"] = float(((values[0] - values[1]).abs() / values[1].clamp_min(1e-6)).max())
     for name, a, b in zip(("gradient of y", "gradient of anchors"), *slopes, strict=True):
         found[name] = float((a - b).abs().max() / b.abs().max())
-    powers = [(one.points[:most].double() - t.anchor_of(k).double()).square().sum(-1) for k in cells]
+    anchors = [t.anchor_of(k).detach().double() for k in cells]
+    powers = [(one.points[:most].double() - at).square().sum(-1) for at in anchors]
     found["nearest"] = float(((powers[0] - powers[1]).abs() / powers[1]).max())
     found["other cells"] = float((cells[0] != cells[1]).sum())
     return found

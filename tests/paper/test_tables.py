@@ -54,7 +54,6 @@ SMALL = {
     "blocks": TRAINING | {"model.layers": 1, "model.width": 8, "model.groups": 3},
     "transformer": TRAINING | {"model.layers": 1, "model.width": 8},
     "autoregressive": TRAINING | {"model.layers": 1, "model.width": 8},
-    "ensemble": TRAINING | {"model.members": 2, "model.member.layers": 1, "model.member.width": 8},
     "backoff": TRAINING | {"model.network.layers": 1, "model.network.width": 8},
     "mixture": {"model.components": (2, 3)},
     "independent": {},
@@ -62,17 +61,7 @@ SMALL = {
 }
 DENSITIES = {"best": {"cells"}, "joined": {"cells"}, "blind": {"groups", "coupling"}, "affine": {"coupling"}}
 DENSITIES |= {"small": {"cells"}, "paper": {"flat"}}
-EXACT = {
-    "discrete-flow",
-    "transformer",
-    "autoregressive",
-    "ensemble",
-    "backoff",
-    "blocks",
-    "mixture",
-    "independent",
-    "chow-liu",
-}
+EXACT = {"discrete-flow", "transformer", "autoregressive", "backoff", "blocks", "mixture", "independent", "chow-liu"}
 NURSERY = load_table("nursery").encoding.shape
 COUNTED = {"mixture", "independent", "chow-liu"}
 

@@ -39,7 +39,7 @@ class Tile(NamedTuple):
 
 SHORT = Tile(warps=4, points=1, cells=16, steps=4)
 LONG_WALLS = Tile(warps=2, points=4, cells=8, steps=8)
-LONG_NEAREST = Tile(warps=4, points=2, cells=8, steps=8)
+LONG_NEAREST = Tile(warps=2, points=4, cells=16, steps=8)
 LONG = 2**22  # pairs of points and cells from which on a search is long
 WHOLE = 16  # shares of the cells are multiples of it
 PICKED = 32  # points that a program looks through the shares for

@@ -1,7 +1,7 @@
 """What can be trained: models of tables, vectors, sets, texts, each with one description, one builder, one start."""
 
 from tessella.models.any_order import AutoregressiveTable
-from tessella.models.autoregressive import AutoregressiveConfig, BackoffConfig, EnsembleConfig
+from tessella.models.autoregressive import AutoregressiveConfig, BackoffConfig
 from tessella.models.backoff import BackoffTable
 from tessella.models.bound import ImportanceBound, log_mean_exp
 from tessella.models.discrete import (
@@ -12,7 +12,6 @@ from tessella.models.discrete import (
     IndependentConfig,
     TransformerConfig,
 )
-from tessella.models.ensemble import EnsembleTable
 from tessella.models.semidiscrete import SemiDiscrete
 from tessella.models.sets import (
     BernoulliMixtureConfig,
@@ -56,8 +55,6 @@ __all__ = [
     "DiscreteFlowConfig",
     "DisjointText",
     "DisjointTextConfig",
-    "EnsembleConfig",
-    "EnsembleTable",
     "FlowConfig",
     "ImportanceBound",
     "IndependentConfig",

@@ -9,7 +9,6 @@ from tessella.data.tables.shape import TableShape
 from tessella.densities import Autoregressive
 from tessella.models.any_order import AutoregressiveTable
 from tessella.models.backoff import BackoffTable
-from tessella.models.ensemble import EnsembleTable
 from tessella.models.tables import Started, StartOptions, TableConfig
 
 
@@ -89,27 +88,6 @@ class BackoffConfig(TableConfig, kind="backoff"):
         model = BackoffTable(started.model, 1, self.own)
         model.start(*train)
         return Started(model, replace(self, rows=len(model.seen)), f"counts of rows, and {started.start}")
-
-
-@dataclass(frozen=True)
-class EnsembleConfig(TableConfig, kind="ensemble"):
-    """`EnsembleTable`: several networks of one kind, and the mean of their distributions; exact."""
-
-    member: AutoregressiveConfig = field(default_factory=AutoregressiveConfig)
-    """Each of them."""
-    members: int = 3
-    """How many; each takes the time of one to learn and to score."""
-
-    def build(self, shape: TableShape) -> EnsembleTable:
-        return EnsembleTable([self.member.build(shape) for _ in range(self.members)])
-
-    def start(self, shape: TableShape, train: Batch, validation: Batch, options: StartOptions | None = None) -> Started:
-        """Each as one alone, from other random weights."""
-        started = [self.member.start(shape, train, validation, options) for _ in range(self.members)]
-        models = [one.model for one in started if isinstance(one.model, AutoregressiveTable)]
-        config, start = (started[0].config, started[0].start) if started else (self.member, "")
-        assert isinstance(config, AutoregressiveConfig)
-        return Started(EnsembleTable(models), replace(self, member=config), start)
 
 
 def number_distributions(shape: TableShape, train: Batch, validation: Batch, most: int) -> list[NumberDistribution]:

@@ -25,10 +25,9 @@ from tessella.dequantizers import (
 from tessella.dequantizers.components import component_counts, components_in_cells
 from tessella.models.any_order import AutoregressiveTable
 from tessella.models.backoff import BackoffTable
-from tessella.models.ensemble import EnsembleTable
 from tessella.models.semidiscrete import SemiDiscrete
 
-TableModel = SemiDiscrete | Baseline | AutoregressiveTable | BackoffTable | EnsembleTable
+TableModel = SemiDiscrete | Baseline | AutoregressiveTable | BackoffTable
 """What scores and draws the rows of a table: bounds through cells, or exact values."""
 
 

@@ -87,6 +87,8 @@ class TextFlowConfig(TextConfig, kind="flow"):
     """Affine couplings of the coordinates of a point, given the state."""
     width: int = 128
     """Of their networks."""
+    displacement: float = 0.01
+    """How loudly the network is told where in its cell a point lies; which cell it is told in any case."""
     train_samples: int = 1
     """Importance samples of the training objective; 1 is the ELBO."""
     validation_samples: int = 1
@@ -96,7 +98,7 @@ class TextFlowConfig(TextConfig, kind="flow"):
         cells, net = self.cells.build((shape.characters,)), self.network.build()
         dequantizer = self.noise.build(cells, shape.length, fast=getattr(self.network, "fast", False))
         conditional = ConditionalLogistics(cells, net.width, self.blocks, self.width)
-        density = CausalPoints(shape.length, net, conditional)
+        density = CausalPoints(shape.length, net, conditional, self.displacement)
         samples = self.train_samples, self.validation_samples
         wider = max(WIDE, shape.characters * cells.dim // USUAL)
         return SemiDiscrete(dequantizer, density, *samples, tokens=shape.length * wider)

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tessella.densities import Density
-from tessella.models.texts.logistics import GENTLE, ConditionalLogistics
+from tessella.models.texts.logistics import ConditionalLogistics
 from tessella.models.texts.walking import Walk
 from tessella.nets import CausalNet
 
@@ -15,23 +15,23 @@ EMBEDDED = 0.02  # size of embeddings at the start
 
 
 class CausalPoints(Density):
-    """p(x_1, ..., x_T) = prod_t p(x_t | h_t),  h_t = net(v_1, ..., v_(t-1)),  v = e_k + A (x - x_k) / 100.
+    """p(x_1, ..., x_T) = prod_t p(x_t | h_t),  h_t = net(v_1, ..., v_(t-1)),  v = e_k + r A (x - x_k).
 
     k is the cell of x. The network is told the points. Which cell a point lies in, and how far from its middle, are
-    functions of it, so it may be told those: an embedding of the cell, exactly, and the displacement, quietly, since
-    most of it is noise.
+    functions of it, so it may be told those: an embedding of the cell, exactly, and the displacement.
 
     Args:
         length: T.
         net: of the states.
         conditional: p(x_t | h_t), with the cells of the dequantizer.
+        displacement: r; small where noise in a cell has nothing to say.
     """
 
-    def __init__(self, length: int, net: CausalNet, conditional: ConditionalLogistics):
+    def __init__(self, length: int, net: CausalNet, conditional: ConditionalLogistics, displacement: float = 1.0):
         super().__init__()
         cells = conditional.cells
         self.event_shape = (length, cells.dim)
-        self.length, self.net, self.conditional = length, net, conditional
+        self.length, self.net, self.conditional, self.displacement = length, net, conditional, displacement
         self.embed = nn.Parameter(EMBEDDED * torch.randn(max(cells.counts), net.width))
         self.inside = nn.Parameter(EMBEDDED * torch.randn(net.width, cells.dim))
         self.first = nn.Parameter(EMBEDDED * torch.randn(net.width))  # the token before the first point
@@ -56,8 +56,8 @@ class CausalPoints(Density):
         cells = self.conditional.cells
         with torch.no_grad():
             code = cells.quantize(values)
-        displacement = values - cells.centre(code).to(values.dtype)
-        return functional.embedding(code, self.embed) + GENTLE * functional.linear(displacement, self.inside)
+        displaced = self.displacement * (values - cells.centre(code).to(values.dtype))
+        return functional.embedding(code, self.embed) + functional.linear(displaced, self.inside)
 
     def draw(self, state: Tensor, temperature: float = 1.0) -> Tensor:
         """The next point of each row, given its state (B, width): (B, D)."""

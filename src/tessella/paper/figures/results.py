@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tessella.paper.figures.style import BLUE, GREEN, GREY, INK, ORANGE, PINK, PURPLE, RED, TEAL, new_figure, save
+from tessella.paper.figures.style import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, TEAL, new_figure, save
 from tessella.paper.pages.records import Record, read_records
 from tessella.paper.pages.results import TITLES, label
 
@@ -21,7 +21,6 @@ COLOURS = {
     "blocks": RED,
     "transformer": INK,
     "autoregressive": PURPLE,
-    "ensemble": PINK,
     "backoff": TEAL,
 }
 STYLES: dict[str, Any] = {

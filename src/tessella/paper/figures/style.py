@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 INK, PAPER, BLUE, ORANGE, GREEN, GREY = "#1f2933", "#ffffff", "#2b6cb0", "#dd6b20", "#2f855a", "#9aa5b1"
-RED, TEAL, PURPLE, PINK = "#c53030", "#0d9488", "#805ad5", "#b83280"
+RED, TEAL, PURPLE = "#c53030", "#0d9488", "#805ad5"
 DENSITY = "Blues"
 COLOURS = 256  # of a picture
 

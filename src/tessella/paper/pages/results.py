@@ -34,7 +34,6 @@ LABELS = {
     "blocks": "block-autoregressive mixture of categoricals",
     "transformer": "causal transformer",
     "autoregressive": "transformer in any order",
-    "ensemble": "mean of transformers in any order",
     "backoff": "counts of rows, the rest by a transformer",
 }
 PRESETS = {
@@ -147,7 +146,7 @@ def headline(folder: Path) -> str:
         [label("voronoi", "joined"), *(_bound(found.get((*key, "voronoi", "joined"))) for key in HEADLINE)],
     ]
     exact = [(method, "best") for method in ("mixture", "blocks", "transformer", "autoregressive")]
-    for method, preset in [*exact, ("ensemble", "best"), ("autoregressive", "joined"), ("backoff", "joined")]:
+    for method, preset in [*exact, ("autoregressive", "joined"), ("backoff", "joined")]:
         ours = [found.get((*key, method, preset)) for key in HEADLINE]
         if any(ours):
             lines.append([label(method, preset), *(_value(cell, found, short=True) for cell in ours)])

@@ -67,7 +67,7 @@ def passes(method: str, model: Mapping[str, Any], variables: int) -> int:
         return _couplings(model.get("density", model), variables)
     if method == "blocks":
         return min(int(model["groups"]), variables)
-    if method in ("transformer", "autoregressive", "ensemble", "backoff"):
+    if method in ("transformer", "autoregressive", "backoff"):
         return variables
     return int(model.get("layers", 1)) if method == "discrete-flow" else 1
 

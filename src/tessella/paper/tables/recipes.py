@@ -14,7 +14,6 @@ from tessella.models import (
     CategoricalMixtureConfig,
     ChowLiuConfig,
     DiscreteFlowConfig,
-    EnsembleConfig,
     FlowConfig,
     IndependentConfig,
     MixtureStartConfig,
@@ -24,15 +23,7 @@ from tessella.models import (
 from tessella.training import TrainingConfig
 
 Trained = Literal[
-    "voronoi",
-    "simplex",
-    "binary-argmax",
-    "discrete-flow",
-    "blocks",
-    "transformer",
-    "autoregressive",
-    "ensemble",
-    "backoff",
+    "voronoi", "simplex", "binary-argmax", "discrete-flow", "blocks", "transformer", "autoregressive", "backoff"
 ]
 Counted = Literal["independent", "chow-liu", "mixture"]
 Method = Trained | Counted
@@ -79,7 +70,6 @@ BEST: dict[Method, Recipe] = {
     "blocks": Recipe(BlocksConfig(), TRAINING),
     "transformer": Recipe(TransformerConfig(), TRAINING),
     "autoregressive": Recipe(ANY_ORDER, ANY_ORDER_TRAINING),
-    "ensemble": Recipe(EnsembleConfig(ANY_ORDER), ANY_ORDER_TRAINING),
     "backoff": Recipe(BackoffConfig(ANY_ORDER), ANY_ORDER_TRAINING),
 }
 # PokerHands: no two cards are the same, which few rows of a small batch have anything to say about.
@@ -111,7 +101,7 @@ JOINED: dict[Method, Recipe] = {
     **_flows(FLOW, FLOW_TRAINING),
     **{
         method: BEST[method]
-        for method in ("independent", "chow-liu", "mixture", "transformer", "autoregressive", "ensemble", "backoff")
+        for method in ("independent", "chow-liu", "mixture", "transformer", "autoregressive", "backoff")
     },
 }
 
@@ -257,11 +247,6 @@ DIFFERENCES: dict[tuple[Preset, str, Method], Mapping[str, Any]] = {
         "model.layers": 5,
         "model.dropout": 0.1,
         "model.orders": 32,
-    },
-    ("best", "connect4", "ensemble"): {
-        "model.member.width": 256,
-        "model.member.layers": 5,
-        "model.member.dropout": 0.1,
     },
     ("best", "forests", "autoregressive"): {
         "model.width": 256,
