@@ -16,7 +16,7 @@ from tessella.progress import counted
 NUMBERS_AT_ONCE = {"cpu": 2**21}  # a few times what the cache of a core holds
 NUMBERS_ELSEWHERE = 2**28
 FEWEST_AT_ONCE, MOST_LOGITS = 64, 2**26  # rows share the tables of their columns, which may have a million categories
-NUMBERS_DRAWN_AT_ONCE = {"cpu": 2**23}  # what cores share; with fewer rows the time is that of starting operations
+NUMBERS_DRAWN_AT_ONCE = {"cpu": 2**22}  # what cores share; with fewer rows the time is that of starting operations
 FEWEST_DRAWN = 256
 ORDERS_SEED = 2026
 
