@@ -295,12 +295,6 @@ DIFFERENCES: dict[tuple[Preset, str, Method], Mapping[str, Any]] = {
         "training.batch_size": 1024,
     },
     ("joined", "forests", "mixture"): {"model.components": (50,)},
-    ("joined", "connect4", "transformer"): {
-        "model.dropout": 0.2,
-        "training.batch_size": 384,
-        "training.optimizer": "muon",
-        "training.learning_rate": 5e-3,
-    },
     ("joined", "pokerhands", "transformer"): LARGE_BATCH,
     ("blind", "forests", "voronoi"): {"model.cells.spread": 0.25},
     ("blind", "connect4", "voronoi"): HALVES,
