@@ -67,6 +67,21 @@ def test_matrices_that_lie_on_their_side_are_multiplied_as_they_are(onednn):
 
 
 @needs_onednn
+def test_slices_are_laid_out_before_onednn_sees_them(onednn, monkeypatch):
+    """It multiplies others by a reference implementation, a thousand times slower: nobody would notice by values."""
+    multiplied, seen = torch.ops.mkldnn._linear_pointwise, []
+    monkeypatch.setattr(
+        torch.ops.mkldnn, "_linear_pointwise", lambda *args: (seen.extend(args[:2]), multiplied(*args))[1]
+    )
+    states = torch.randn(64, 3, 8, requires_grad=True)
+    layer = Linear(8, 5)
+    (layer(states[:, 1]).square().sum() + layer(states[..., ::2].repeat(1, 1, 2)[:, 0]).sum()).backward()
+    assert len(onednn) == 6
+    assert len(seen) == 12
+    assert all(matrix.is_contiguous() or matrix.mT.is_contiguous() for matrix in seen)
+
+
+@needs_onednn
 def test_few_products_and_double_precision_stay_where_they_were(onednn, monkeypatch):
     layer, x = Linear(8, 8), torch.randn(64, 8)
     layer(x)
