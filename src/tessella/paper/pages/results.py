@@ -78,7 +78,7 @@ groups of columns, each a mixture given the groups before it, scored exactly. (I
 with two tokens for each column where today's has one for each group; a record's *note* says such things.) The
 *transformer in any order* corrects a mixture of 200 products on Mushroom, learned with it by gradients from components
 at random. *Counts of rows*: rows that came in training keep most of their share, what is discounted goes to a
-transformer in one order (mathematics.md, 8).
+transformer (mathematics.md, 8).
 
 *Slack* is how far a bound may be from the truth, on rows that the model drew itself: the width between a lower and an
 upper bound in nats, and the share of draws that lie where the noise hardly ever goes. Exact values have none. Where the
